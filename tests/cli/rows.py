@@ -1,4 +1,4 @@
-"""Rows as a store would give them, for the tests of what is shown."""
+"""Rows as a store returns them, for the tests of terminal output."""
 
 import uuid
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from workron.store.types import JobRow, RunRow
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def root(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RunRow:
-    """Make a root."""
+def run(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RunRow:
+    """Make the row of a run."""
     return RunRow(
         JobId(job), JobId(job + 99), "default", kind, name, uuid.uuid4(), "digest", NOON, {}
     )
@@ -24,7 +24,7 @@ def root(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RunRow
 def row(
     name: str, state: State, *, job: int = 2, index: int | None = None, **fields: Any
 ) -> JobRow:
-    """Make a job of a workflow; `seconds` is how long it took, or how long it runs."""
+    """Make the row of a job; `seconds` is how long it took, or for how long it has run."""
     seconds = fields.pop("seconds", None)
     began = None if seconds is None else NOON - timedelta(seconds=seconds)
     blank: dict[str, Any] = dict.fromkeys(
@@ -35,12 +35,12 @@ def row(
     return JobRow(job=JobId(job), run=JobId(1), name=name, index=index, state=state, **rest)
 
 
-def look(*rows: JobRow, state: State = State.RUNNING) -> RunSnapshot:
-    """Make a look at one workflow with these jobs."""
+def snapshot(*rows: JobRow, state: State = State.RUNNING) -> RunSnapshot:
+    """Make a snapshot of one workflow with these jobs."""
     own = row("flow", state, job=1, kind=Kind.WORKFLOW)
-    return RunSnapshot([ObservedRun(root(), [own, *rows])], (), ())
+    return RunSnapshot([ObservedRun(run(), [own, *rows])], (), ())
 
 
 def numbered(names: Sequence[str], state: State) -> list[JobRow]:
-    """Make a job of each name."""
+    """Make a row for each name."""
     return [row(name, state, job=at) for at, name in enumerate(names, start=2)]

@@ -1,4 +1,4 @@
-"""What becomes of errors: one line, the right exit code, and never a traceback unasked."""
+"""An error is printed as one line with its exit code, and without a traceback."""
 
 import pathlib
 import subprocess
@@ -24,8 +24,8 @@ def test_error_is_printed_with_its_exit_code(
     call: Call, monkeypatch: pytest.MonkeyPatch, error: errors.WorkronError, code: int
 ) -> None:
     _raise(monkeypatch, error)
-    said = call("validate", "x")
-    assert (said.code, said.err) == (code, f"workron: {error}\n")
+    result = call("validate", "x")
+    assert (result.code, result.err) == (code, f"workron: {error}\n")
 
 
 def test_lines_are_cut_off_when_there_are_too_many_problems(
@@ -45,10 +45,10 @@ def test_control_sequences_are_removed_when_an_error_is_printed(
 
 def test_unexpected_error_is_one_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     _raise(monkeypatch, ZeroDivisionError("division by zero"))
-    said = call("validate", "x")
-    assert said.code == 1
-    assert said.err.count("\n") == 1
-    assert "ZeroDivisionError: division by zero; set WORKRON_DEBUG=1" in said.err
+    result = call("validate", "x")
+    assert result.code == 1
+    assert result.err.count("\n") == 1
+    assert "ZeroDivisionError: division by zero; set WORKRON_DEBUG=1" in result.err
 
 
 def test_traceback_is_printed_when_debugging(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,14 +60,14 @@ def test_traceback_is_printed_when_debugging(call: Call, monkeypatch: pytest.Mon
 
 def test_full_disk_is_reported_once_when_standard_output_is_a_file() -> None:
     with pathlib.Path("/dev/full").open("w") as full:
-        said = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "workron", "version"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert (said.returncode, said.stderr) == (
+    assert (result.returncode, result.stderr) == (
         1, "workron: standard output: No space left on device\n",
     )  # fmt: skip
 
@@ -77,10 +77,10 @@ def test_libraries_print_no_traceback() -> None:
         "import logging; from workron.telemetry import logging as log; log.silence_libraries();"
         "logging.getLogger('asyncpg').error('lost', exc_info=ValueError('why'))"
     )
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert (said.returncode, said.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

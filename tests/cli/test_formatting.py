@@ -1,4 +1,4 @@
-"""How times, names and commands are written."""
+"""Formats of durations, names, commands and reasons."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ def test_age_has_one_unit(seconds: float, text: str) -> None:
 
 
 def test_job_path_is_accepted_by_commands() -> None:
-    flow, alone = rows.root(), rows.root("hello", Kind.JOB)
+    flow, alone = rows.run(), rows.run("hello", Kind.JOB)
     assert formatting.job_path(flow, rows.row("load", State.QUEUED)) == "flow/load"
     assert formatting.job_path(flow, rows.row("many", State.QUEUED, index=0)) == "flow/many/0"
     assert formatting.job_path(alone, rows.row("hello", State.QUEUED, job=1)) == "hello"

@@ -1,4 +1,4 @@
-"""Columns of words."""
+"""Tables of terminal output."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The collector rests while manifests are read, and looks seldom while jobs are run."""
+"""Garbage collection is paused while manifests are read, and rare while jobs run."""
 
 import gc
 import pathlib
@@ -14,37 +14,37 @@ _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: 
 
 
 @pytest.fixture
-def reads_while(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Note at each reading whether the collector is at work."""
+def enabled_at_reads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Record at each read whether garbage collection is enabled."""
     seen: list[bool] = []
-    genuine: Callable[..., list[load.Manifest]] = load.load
+    real: Callable[..., list[load.Manifest]] = load.load
 
-    def noting(sources: list[load.ManifestSource]) -> list[load.Manifest]:
+    def record(sources: list[load.ManifestSource]) -> list[load.Manifest]:
         seen.append(gc.isenabled())
-        return genuine(sources)
+        return real(sources)
 
-    monkeypatch.setattr(load, "load", noting)
+    monkeypatch.setattr(load, "load", record)
     return seen
 
 
 def test_collection_is_paused_when_files_are_read(
-    tmp_path: pathlib.Path, reads_while: list[bool]
+    tmp_path: pathlib.Path, enabled_at_reads: list[bool]
 ) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(_JOB)
     assert len(manifest_files.request([str(path)]).plans) == 1
-    assert reads_while == [False]
+    assert enabled_at_reads == [False]
     assert gc.isenabled()
 
 
 def test_collection_is_enabled_again_when_a_file_is_refused(
-    tmp_path: pathlib.Path, reads_while: list[bool]
+    tmp_path: pathlib.Path, enabled_at_reads: list[bool]
 ) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("kind: Job\n")
     with pytest.raises(errors.ManifestError):
         manifest_files.request([str(path)])
-    assert reads_while == [False]
+    assert enabled_at_reads == [False]
     assert gc.isenabled()
 
 

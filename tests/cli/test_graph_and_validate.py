@@ -1,4 +1,4 @@
-"""The commands that need no jobs: graph, validate, migrate, version, and help."""
+"""The commands that need no jobs: graph, validate, migrate, version and help."""
 
 import pathlib
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def test_graph_draws_mermaid(call: Call, write: Write) -> None:
 
 
 def test_graph_is_refused_when_the_name_is_too_long_for_a_path(call: Call) -> None:
-    said = call("graph", "a" * 300)
-    assert (said.code, "is not a file" in said.err) == (2, True)
+    result = call("graph", "a" * 300)
+    assert (result.code, "is not a file" in result.err) == (2, True)
 
 
 def test_choices_are_listed_when_the_value_is_unknown(call: Call) -> None:
@@ -53,9 +53,9 @@ def test_graph_shows_the_dependencies_of_jobs(call: Call, write: Write, url: str
 
 
 def test_graph_requests_a_store_when_the_file_does_not_exist(call: Call) -> None:
-    said = call("graph", "absent.yaml")
-    assert said.code == 2
-    assert "absent.yaml is not a file" in said.err
+    result = call("graph", "absent.yaml")
+    assert result.code == 2
+    assert "absent.yaml is not a file" in result.err
 
 
 @pytest.mark.parametrize("name", ["nofile.yaml", "dir/nofile.yaml", "a/b/c/d/e.yaml"])
@@ -63,15 +63,15 @@ def test_graph_reports_both_when_neither_file_nor_run_exists(
     call: Call, url: str, name: str
 ) -> None:
     call("migrate", "--store", url)
-    said = call("graph", name, "--store", url)
-    assert said.code == (2 if name.startswith("a/") else 4)
-    assert said.err.startswith(f"workron: {name} is not a file; ")
+    result = call("graph", name, "--store", url)
+    assert result.code == (2 if name.startswith("a/") else 4)
+    assert result.err.startswith(f"workron: {name} is not a file; ")
 
 
 def test_validate_reports_what_the_files_contain(call: Call, write: Write) -> None:
-    said = call("validate", write("flow", *_FLOW), write("hello"))
-    assert said.code == 0
-    assert said.out == "workflow/flow is valid: 5 jobs\njob/hello is valid: 1 job\n"
+    result = call("validate", write("flow", *_FLOW), write("hello"))
+    assert result.code == 0
+    assert result.out == "workflow/flow is valid: 5 jobs\njob/hello is valid: 1 job\n"
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_validate_names_file_and_line_when_a_field_is_invalid(
     call: Call, write: Write, task: str, complaint: str
 ) -> None:
     path = write("flow", task)
-    said = call("validate", path)
-    assert said.code == 2
-    assert complaint in said.err
-    assert f"{path}:" in said.err
+    result = call("validate", path)
+    assert result.code == 2
+    assert complaint in result.err
+    assert f"{path}:" in result.err
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_validate_names_the_line_of_the_task_when_a_dag_is_invalid(
     call: Call, write: Write, tasks: tuple[str, ...], line: int, complaint: str
 ) -> None:
     path = write("flow", *(f"{task}, command: echo" for task in tasks))
-    said = call("validate", path)
-    assert said.err.startswith(f"workron: {path}:{line}: Workflow 'flow': ")
-    assert complaint in said.err
+    result = call("validate", path)
+    assert result.err.startswith(f"workron: {path}:{line}: Workflow 'flow': ")
+    assert complaint in result.err
 
 
 def test_validate_names_the_line_when_a_job_depends_on_itself(call: Call, write: Write) -> None:
@@ -125,13 +125,13 @@ def test_validate_reports_a_cycle_when_it_spans_several_jobs(call: Call, write: 
 
 def test_migrate_creates_the_schema_once(call: Call, url: str) -> None:
     assert call("migrate", "--store", url).code == 0
-    said = call("migrate", "--store", url)
-    assert (said.code, said.out) == (0, "the schema is up to date\n")
+    result = call("migrate", "--store", url)
+    assert (result.code, result.out) == (0, "the schema is up to date\n")
 
 
 def test_version_is_printed(call: Call) -> None:
-    said = call("version")
-    assert (said.code, said.out.split()[0]) == (0, "workron")
+    result = call("version")
+    assert (result.code, result.out.split()[0]) == (0, "workron")
 
 
 def test_help_lists_the_exit_codes(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""`--health` of `workron worker` and `workron maintain`, as processes of their own."""
+"""`--health` of `workron worker` and `workron maintain` as processes."""
 
 import json
 import pathlib
@@ -11,26 +11,26 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
-from tests.cli.http_client import ask, samples
+from tests.cli.http_client import request, samples
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
 
-_ANYWHERE = ["--health", "127.0.0.1:0", "--log", "json"]
+_HEALTH_OPTIONS = ["--health", "127.0.0.1:0", "--log", "json"]
 
 
-def _hear(process: subprocess.Popen[str], event: str) -> dict[str, str]:
+def _read_log_until(process: subprocess.Popen[str], event: str) -> dict[str, str]:
     """Read the log of a process up to this event."""
     assert process.stdout is not None
     for line in process.stdout:
-        said: dict[str, str] = json.loads(line)
-        if said["event"] == event:
-            return said
-    raise AssertionError(f"the process ended without saying: {event}")
+        result: dict[str, str] = json.loads(line)
+        if result["event"] == event:
+            return result
+    raise AssertionError(f"the process ended without the event {event}")
 
 
 def _port(process: subprocess.Popen[str]) -> int:
-    return int(_hear(process, "health endpoint started")["address"].rpartition(":")[2])
+    return int(_read_log_until(process, "health endpoint started")["address"].rpartition(":")[2])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -41,14 +41,14 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def test_worker_serves_health_and_metrics(call: Call, start: Start, write: Write, url: str) -> None:
     call("submit", write("hello", command="exit 3", more="maxAttempts: 1"), "--store", url)
-    worker = start("worker", "--store", url, "--slots", 3, *_ANYWHERE)
+    worker = start("worker", "--store", url, "--slots", 3, *_HEALTH_OPTIONS)
     port = _port(worker)
-    assert ask(port, "/healthz").status == 200
-    _hear(worker, "worker registered")
-    assert ask(port, "/readyz").body == "ok\n"
-    _hear(worker, "attempt ended")
-    # The store is told of it a moment later.
-    while not (seen := samples(ask(port, "/metrics").body)).get(
+    assert request(port, "/healthz").status == 200
+    _read_log_until(worker, "worker registered")
+    assert request(port, "/readyz").body == "ok\n"
+    _read_log_until(worker, "attempt ended")
+    # The report is stored a moment later.
+    while not (seen := samples(request(port, "/metrics").body)).get(
         "workron_worker_attempts_total Failed ExitCode"
     ):
         pass
@@ -57,22 +57,22 @@ def test_worker_serves_health_and_metrics(call: Call, start: Start, write: Write
     assert seen["workron_worker_spawn_latency_seconds_count"] == 1
     _end(worker)
     with pytest.raises(ConnectionRefusedError):
-        ask(port, "/healthz")
+        request(port, "/healthz")
 
 
 def test_draining_worker_is_alive_and_not_ready(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
-    worker = start("worker", "--store", url, *_ANYWHERE)
+    worker = start("worker", "--store", url, *_HEALTH_OPTIONS)
     port = _port(worker)
-    _hear(worker, "attempt running")
+    _read_log_until(worker, "attempt running")
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker draining")
-    while (answer := ask(port, "/readyz")).status == 200:
+    _read_log_until(worker, "worker draining")
+    while (answer := request(port, "/readyz")).status == 200:
         pass
     assert answer.body == "this worker is draining: it claims nothing any more\n"
-    assert ask(port, "/healthz").status == 200
+    assert request(port, "/healthz").status == 200
     _end(worker)
 
 
@@ -80,11 +80,11 @@ def test_maintainer_serves_health_and_metrics(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    maintainer = start("maintain", "--store", url, *_ANYWHERE)
+    maintainer = start("maintain", "--store", url, *_HEALTH_OPTIONS)
     port = _port(maintainer)
-    while ask(port, "/readyz").status != 200:
+    while request(port, "/readyz").status != 200:
         pass
-    assert samples(ask(port, "/metrics").body)["workron_maintainer_elected"] == 1
+    assert samples(request(port, "/metrics").body)["workron_maintainer_elected"] == 1
     _end(maintainer)
 
 
@@ -100,25 +100,25 @@ try:
 finally:
     print(*sys.modules)
 """
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, "worker", "--store", url, "--idle-exit", "1ms"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "workron_worker.agent" in said.stdout.split()
-    assert {"prometheus_client", "workron.telemetry.health"} & set(said.stdout.split()) == set()
-    # What manifests and people need is much of the memory that an idle worker could take.
+    assert "workron_worker.agent" in result.stdout.split()
+    assert {"prometheus_client", "workron.telemetry.health"} & set(result.stdout.split()) == set()
+    # The libraries for manifests and terminals would take much of the memory of an idle worker.
     models = {"workron.core.model.base", "pydantic", "pydantic_core"}
     heavy = models | {"yaml", "rich", "kopf", "kubernetes"}
-    assert heavy & set(said.stdout.split()) == set()
+    assert heavy & set(result.stdout.split()) == set()
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
 def test_health_address_is_refused_when_it_is_invalid(call: Call, url: str, command: str) -> None:
-    said = call(command, "--store", url, "--health", "9464")
-    assert (said.code, said.out) == (2, "")
-    assert "--health: '9464' is not a host and port; use HOST:PORT" in said.err
+    result = call(command, "--store", url, "--health", "9464")
+    assert (result.code, result.out) == (2, "")
+    assert "--health: '9464' is not a host and port; use HOST:PORT" in result.err
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
@@ -127,6 +127,6 @@ def test_health_address_is_refused_when_its_port_is_in_use(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        said = call(command, "--store", url, "--health", f"127.0.0.1:{port}")
-    assert said.code == 2
-    assert f"--health: 127.0.0.1:{port}: the port is in use" in said.err
+        result = call(command, "--store", url, "--health", f"127.0.0.1:{port}")
+    assert result.code == 2
+    assert f"--health: 127.0.0.1:{port}: the port is in use" in result.err

@@ -1,4 +1,4 @@
-"""The how-tos about workers: what they say to type is typed here."""
+"""The commands of the how-to guides about workers."""
 
 import asyncio
 import pathlib
@@ -30,14 +30,14 @@ def _block(language: str, page: str = _PAGE) -> str:
 
 def test_workflow_ends_when_the_commands_of_the_guide_are_run(tmp_path: pathlib.Path) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
-    # Job control, which a person's shell has, gives `kill %1` its meaning.
+    # `kill %1` needs job control, which only interactive shells have by default.
     program = f'set -em; workron() {{ "{sys.executable}" -m workron "$@"; }}\n{_block("sh")}'
-    said = subprocess.run(
+    result = subprocess.run(
         ["/bin/bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stderr
-    assert "Succeeded" in said.stdout
-    assert '"event":"attempt ended"' in said.stderr
+    assert result.returncode == 0, result.stderr
+    assert "Succeeded" in result.stdout
+    assert '"event":"attempt ended"' in result.stderr
 
 
 async def test_worker_runs_when_its_role_was_created_as_in_the_guide(
@@ -46,7 +46,7 @@ async def test_worker_runs_when_its_role_was_created_as_in_the_guide(
     fresh_database: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Roles are the whole cluster's: this one has a name that no other test gives.
+    # All databases of a server share its roles, so no other test uses this name.
     role = f"workron_test_{secrets.token_hex(6)}"
     statements = (
         _block("sql").replace("ROLE worker", f"ROLE {role}").replace("'worker'", f"'{role}'")
@@ -59,9 +59,9 @@ async def test_worker_runs_when_its_role_was_created_as_in_the_guide(
         parts = parse.urlsplit(fresh_database)
         login = f"{role}:choose-one@{parts.netloc.rpartition('@')[2]}"
         worker = start("worker", "--store", parts._replace(netloc=login).geturl(), "--max-jobs", 1)
-        said, _ = await asyncio.to_thread(worker.communicate)
-        assert worker.returncode == 0, said
-        assert "attempt ended" in said
+        result, _ = await asyncio.to_thread(worker.communicate)
+        assert worker.returncode == 0, result
+        assert "attempt ended" in result
     finally:
         await admin.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
         await admin.close()
@@ -81,8 +81,8 @@ def test_job_is_run_when_the_containers_of_the_pod_start(
     subprocess.run(pack, check=True)
     with subprocess.Popen(runner, env={"TMPDIR": str(tmp_path)}) as apart:
         words = [word.replace("0.0.0.0:8080", "127.0.0.1:0") for word in agent["args"]]
-        said = call(*words, "--store", url, "--max-jobs", 1)
-        assert (said.code, apart.wait()) == (0, 0), said
+        result = call(*words, "--store", url, "--max-jobs", 1)
+        assert (result.code, apart.wait()) == (0, 0), result
     assert call("output", "hello", "--store", url).out == "on\n"
 
 

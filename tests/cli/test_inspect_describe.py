@@ -1,4 +1,4 @@
-"""What `workron describe` tells of a job or a workflow."""
+"""`workron describe` of a job or a workflow."""
 
 import os
 import pathlib
@@ -14,9 +14,9 @@ Write = Callable[..., pathlib.Path]
 
 def test_describe_explains_why_a_job_waits(call: Call, write: Write, url: str) -> None:
     call("submit", write("late", more="dependsOn: [{name: absent}]"), "--store", url)
-    said = call("describe", "late", "--store", url)
-    assert "waits for 1 of 1 upstreams:" in said.out
-    assert "Job 'absent' is not in the store yet; required: Succeeded" in said.out
+    result = call("describe", "late", "--store", url)
+    assert "waits for 1 of 1 upstreams:" in result.out
+    assert "Job 'absent' is not in the store yet; required: Succeeded" in result.out
 
 
 def test_describe_shows_all_fields_of_a_job(call: Call, done: str) -> None:
@@ -52,10 +52,10 @@ def test_describe_and_get_report_when_a_pool_has_no_worker(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("lonely", more="pool: bigg"), "--store", url)
-    told = "pool 'bigg' has no worker"
-    assert f"Why        is queued; {told}" in call("describe", "lonely", "--store", url).out
+    printed = "pool 'bigg' has no worker"
+    assert f"Why        is queued; {printed}" in call("describe", "lonely", "--store", url).out
     for asked in (("get",), ("get", "lonely")):
-        assert told in call(*asked, "--store", url).out
+        assert printed in call(*asked, "--store", url).out
 
 
 def test_describe_and_get_report_a_cancellation_before_it_takes_effect(
@@ -68,8 +68,8 @@ def test_describe_and_get_report_a_cancellation_before_it_takes_effect(
     (tmp_path / "on").read_text()
     run.send_signal(signal.SIGSTOP)
     call("cancel", "slow", "--store", fresh_database)
-    said = call("describe", "slow", "--store", fresh_database).out
-    assert "Why        is being cancelled\n           runs on worker" in said
+    result = call("describe", "slow", "--store", fresh_database).out
+    assert "Why        is being cancelled\n           runs on worker" in result
     assert "is being cancelled" in call("get", "slow", "--store", fresh_database).out
     run.send_signal(signal.SIGCONT)
     run.communicate()

@@ -1,4 +1,4 @@
-"""The workers of a run."""
+"""The workers of one process."""
 
 import contextlib
 import pathlib
@@ -28,8 +28,8 @@ async def test_lease_depends_on_the_kind_of_store(
         url.format(tmp_path), clock=system_clock.CLOCK, rng=system_clock.RNG
     )
     executor = RunnerExecutor(grace=system_clock.KILL_GRACE, boot=uuid.uuid4())
-    with contextlib.closing(LocalWorkers(store, executor, slots=1)) as crew:
-        crew.add_agents(await ensure_pools(store, [("default", "default")]))
+    with contextlib.closing(LocalWorkers(store, executor, slots=1)) as workers:
+        workers.add_agents(await ensure_pools(store, [("default", "default")]))
         token = await store.ensure_pool("default", "default")
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))
     await store.close()
@@ -44,9 +44,9 @@ def test_error_names_the_remedy_when_no_temporary_directory_is_writable(
     call("submit", job, "--store", url)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc", "/sys"])
-    said = call(command, *([job] * (command == "run")), "--store", url)
-    assert said.code == 2
-    assert said.err == (
+    result = call(command, *([job] * (command == "run")), "--store", url)
+    assert result.code == 2
+    assert result.err == (
         "workron: no writable temporary directory found (searched ['/proc', '/sys']);"
         " set TMPDIR, or start the container with `--tmpfs /tmp:exec`\n"
     )

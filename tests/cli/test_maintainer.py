@@ -1,4 +1,4 @@
-"""`workron maintain`: any number of processes, of which one works."""
+"""`workron maintain`: several processes may run, and one of them is elected."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
 
 
-def _hear(process: subprocess.Popen[str], event: str) -> None:
+def _read_log_until(process: subprocess.Popen[str], event: str) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         if json.loads(line)["event"] == event:
@@ -47,7 +47,7 @@ async def test_maintainer_resigns_when_a_signal_arrives(
 ) -> None:
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=random.Random())
     maintainer = start("maintain", "--store", url)
-    _hear(maintainer, "maintainer elected")
+    _read_log_until(maintainer, "maintainer elected")
     assert not await store.elect(uuid.uuid4(), 10.0)
     maintainer.send_signal(number)
     maintainer.communicate()

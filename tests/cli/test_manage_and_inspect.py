@@ -15,8 +15,8 @@ Write = Callable[..., pathlib.Path]
 
 
 def test_submit_acknowledges_and_exits(call: Call, write: Write, url: str) -> None:
-    said = call("submit", write("hello"), write("flow", "name: a, command: b"), "--store", url)
-    assert (said.code, said.out) == (0, "job/hello submitted\nworkflow/flow submitted\n")
+    result = call("submit", write("hello"), write("flow", "name: a, command: b"), "--store", url)
+    assert (result.code, result.out) == (0, "job/hello submitted\nworkflow/flow submitted\n")
     assert re.search(r"job/hello +Queued", call("get", "--store", url).out)
 
 
@@ -24,8 +24,8 @@ def test_submit_changes_nothing_when_the_same_file_is_submitted_again(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    said = call("submit", write("hello"), "--store", url)
-    assert said.out == "job/hello unchanged: already submitted\n"
+    result = call("submit", write("hello"), "--store", url)
+    assert result.out == "job/hello unchanged: already submitted\n"
 
 
 def test_submit_stores_nothing_when_one_file_is_invalid(call: Call, write: Write, url: str) -> None:
@@ -44,34 +44,38 @@ def test_submit_cancels_the_run_when_its_manifest_says_so(
 
 @pytest.mark.parametrize("command", ["submit", "get", "cancel", "wait", "output", "migrate"])
 def test_command_is_refused_when_no_store_is_given(call: Call, command: str) -> None:
-    said = call(command, *([] if command in {"get", "migrate"} else ["name"]))
-    assert said.code == 2
-    assert "--store URL" in said.err
+    result = call(command, *([] if command in {"get", "migrate"} else ["name"]))
+    assert result.code == 2
+    assert "--store URL" in result.err
 
 
 @pytest.mark.parametrize("url", ["memory:", "MEMORY:"])
 def test_memory_store_is_refused_when_the_command_needs_a_persistent_one(
     call: Call, url: str
 ) -> None:
-    said = call("get", "--store", url)
-    assert said.code == 2
-    assert "a memory: store is empty, because it ends with the command" in said.err
+    result = call("get", "--store", url)
+    assert result.code == 2
+    assert "a memory: store is empty, because it ends with the command" in result.err
 
 
 @pytest.mark.parametrize("command", ["run", "submit", "get", "migrate"])
 def test_store_url_is_refused_when_it_is_empty(call: Call, write: Write, command: str) -> None:
-    said = call(command, *([write("hello")] if command in {"run", "submit"} else []), "--store", "")
-    assert said.code == 2
-    assert "--store is empty" in said.err
+    result = call(
+        command, *([write("hello")] if command in {"run", "submit"} else []), "--store", ""
+    )
+    assert result.code == 2
+    assert "--store is empty" in result.err
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
 def test_no_file_is_created_when_a_command_only_reads(
     call: Call, command: str, tmp_path: pathlib.Path
 ) -> None:
-    said = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
-    assert said.code == 2
-    assert "typo.db is not there; `workron run`, `workron submit` or `workron migrate`" in said.err
+    result = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
+    assert result.code == 2
+    assert (
+        "typo.db is not there; `workron run`, `workron submit` or `workron migrate`" in result.err
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -84,21 +88,21 @@ def test_store_is_that_of_the_environment_when_no_option_is_given(
 
 
 def test_wait_exits_when_all_have_ended(call: Call, done: str) -> None:
-    said = call("wait", "flow", "--store", done)
-    assert (said.code, said.out) == (1, "workflow/flow Failed: one of its jobs failed\n")
+    result = call("wait", "flow", "--store", done)
+    assert (result.code, result.out) == (1, "workflow/flow Failed: one of its jobs failed\n")
 
 
 def test_wait_exits_with_124_when_the_timeout_expires(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
-    said = call("wait", "hello", "--timeout", "10ms", "--store", url)
-    assert (said.code, said.err) == (124, "timed out: not all jobs have ended\n")
-    assert said.out == "job/hello Queued\n"
+    result = call("wait", "hello", "--timeout", "10ms", "--store", url)
+    assert (result.code, result.err) == (124, "timed out: not all jobs have ended\n")
+    assert result.out == "job/hello Queued\n"
 
 
 def test_timeout_is_refused_when_it_is_not_a_duration(call: Call, url: str) -> None:
-    said = call("wait", "hello", "--timeout", "soon", "--store", url)
-    assert said.code == 2
-    assert "--timeout: 'soon' is not a duration; write it as 90s" in said.err
+    result = call("wait", "hello", "--timeout", "soon", "--store", url)
+    assert result.code == 2
+    assert "--timeout: 'soon' is not a duration; write it as 90s" in result.err
 
 
 def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
@@ -108,30 +112,30 @@ def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
 
 
 def test_cancel_is_refused_when_the_job_has_ended(call: Call, done: str) -> None:
-    said = call("cancel", "flow", "--store", done)
-    assert said.code == 1
-    assert said.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
+    result = call("cancel", "flow", "--store", done)
+    assert result.code == 1
+    assert result.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
 
 
 def test_other_jobs_are_cancelled_when_one_cannot_be(call: Call, write: Write, done: str) -> None:
     call("submit", write("one"), write("two"), "--store", done)
-    said = call("cancel", "one", "flow", "two", "flow", "--store", done)
-    assert (said.code, said.out) == (1, "job/one cancelled\njob/two cancelled\n")
-    assert said.err.count("workron: Workflow 'flow' has ended; it cannot be cancelled\n") == 2
+    result = call("cancel", "one", "flow", "two", "flow", "--store", done)
+    assert (result.code, result.out) == (1, "job/one cancelled\njob/two cancelled\n")
+    assert result.err.count("workron: Workflow 'flow' has ended; it cannot be cancelled\n") == 2
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
 def test_exit_code_is_4_when_the_name_is_unknown(call: Call, done: str, command: str) -> None:
-    said = call(command, "nobody", "--store", done)
-    assert said.code == 4
-    assert "no Job or Workflow 'nobody' in namespace 'default'" in said.err
+    result = call(command, "nobody", "--store", done)
+    assert result.code == 4
+    assert "no Job or Workflow 'nobody' in namespace 'default'" in result.err
 
 
 def test_choices_are_listed_when_the_kind_is_unknown(call: Call, url: str) -> None:
     call("migrate", "--store", url)
-    said = call("get", "pool/default", "--store", url)
-    assert said.code == 4
-    assert "where KIND is job or workflow" in said.err
+    result = call("get", "pool/default", "--store", url)
+    assert result.code == 4
+    assert "where KIND is job or workflow" in result.err
 
 
 def test_get_lists_all_runs(call: Call, done: str) -> None:
@@ -151,10 +155,10 @@ def test_other_jobs_are_not_read_when_a_command_needs_one_row(
     def refuse(*_: object) -> Never:
         raise AssertionError("all jobs of a root are read")
 
-    said = call(*arguments, "--store", done)
+    result = call(*arguments, "--store", done)
     for reader in ("list_jobs", "list_specs"):
         monkeypatch.setattr(SqliteStore, reader, refuse)
-    assert call(*arguments, "--store", done) == said
+    assert call(*arguments, "--store", done) == result
 
 
 def test_get_counts_the_ended_jobs_of_each_group(call: Call, done: str) -> None:
@@ -165,8 +169,8 @@ def test_get_counts_the_ended_jobs_of_each_group(call: Call, done: str) -> None:
 
 def test_get_prints_a_message_when_the_namespace_is_empty(call: Call, url: str) -> None:
     call("migrate", "--store", url)
-    said = call("get", "--store", url)
-    assert (said.code, said.out, said.err) == (
+    result = call("get", "--store", url)
+    assert (result.code, result.out, result.err) == (
         0,
         "",
         "no jobs or workflows in namespace 'default'\n",
@@ -204,8 +208,8 @@ def test_get_prints_an_empty_list_when_json_is_requested_and_the_namespace_is_em
 def test_output_prints_the_bytes_that_a_job_wrote(
     call: Call, done: str, name: str, output: str
 ) -> None:
-    said = call("output", name, "--store", done)
-    assert (said.code, said.out) == (0, output)
+    result = call("output", name, "--store", done)
+    assert (result.code, result.out) == (0, output)
 
 
 @pytest.mark.parametrize(
@@ -215,13 +219,13 @@ def test_output_prints_the_bytes_that_a_job_wrote(
 def test_output_names_an_example_when_the_name_is_a_group(
     call: Call, done: str, name: str, complaint: str
 ) -> None:
-    said = call("output", name, "--store", done)
-    assert said.code == 2
-    assert complaint in said.err
+    result = call("output", name, "--store", done)
+    assert result.code == 2
+    assert complaint in result.err
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "printed"),
     [
         ("flow/none", "; its tasks: one, many, bad"),
         ("flow/many/2", ": many has elements 0 to 1"),
@@ -229,10 +233,10 @@ def test_output_names_an_example_when_the_name_is_a_group(
     ],
 )
 def test_tasks_are_listed_when_the_task_is_unknown(
-    call: Call, done: str, name: str, told: str
+    call: Call, done: str, name: str, printed: str
 ) -> None:
-    said, part = call("output", name, "--store", done), name.removeprefix("flow/")
-    assert (said.code, said.err) == (4, f"workron: Workflow 'flow' has no '{part}'{told}\n")
+    result, part = call("output", name, "--store", done), name.removeprefix("flow/")
+    assert (result.code, result.err) == (4, f"workron: Workflow 'flow' has no '{part}'{printed}\n")
 
 
 def test_name_is_refused_without_its_kind_when_both_kinds_have_it(
@@ -240,9 +244,9 @@ def test_name_is_refused_without_its_kind_when_both_kinds_have_it(
 ) -> None:
     call("submit", write("x"), "--store", url)
     call("submit", write("x", "name: a, command: b"), "--store", url)
-    said = call("cancel", "x", "--store", url)
-    assert said.code == 2
-    assert "write job/x or workflow/x" in said.err
+    result = call("cancel", "x", "--store", url)
+    assert result.code == 2
+    assert "write job/x or workflow/x" in result.err
     assert re.search(r"Kind +Job of Workflow x", call("describe", "x/a", "--store", url).out)
     assert call("cancel", "workflow/x", "--store", url).out == "workflow/x cancelled\n"
 
@@ -269,7 +273,7 @@ def test_task_is_preferred_when_a_namespace_has_the_name_of_the_workflow(
 
 
 def test_all_meanings_are_named_when_none_exists(call: Call, done: str) -> None:
-    said = call("describe", "nobody/nothing", "--store", done)
-    assert said.code == 4
+    result = call("describe", "nobody/nothing", "--store", done)
+    assert result.code == 4
     for what in ("'nobody' in namespace 'default'", "'nothing' in namespace 'nobody'"):
-        assert f"no Job or Workflow {what}" in said.err
+        assert f"no Job or Workflow {what}" in result.err

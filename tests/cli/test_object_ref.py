@@ -1,4 +1,4 @@
-"""How a person points at a job."""
+"""References to jobs and workflows on the command line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`workron output` of a job that runs: all of it, as it comes, and exactly."""
+"""`workron output --follow`: the exact output of a running job, as it arrives."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @contextlib.contextmanager
 def _following(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Let the program write bytes into a pipe."""
+    """Start the program with a pipe for its output."""
     child = subprocess.Popen(
         [sys.executable, "-m", "workron", "output", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -97,12 +97,12 @@ def test_follow_prints_all_output_when_the_job_has_ended(
     call: Call, write: Write, url: str
 ) -> None:
     call("run", write("done", command="echo out"), "--store", url)
-    said = call("output", "done", "-f", "--store", url)
-    assert (said.code, said.out, said.err) == (0, "out\n", "")
+    result = call("output", "done", "-f", "--store", url)
+    assert (result.code, result.out, result.err) == (0, "out\n", "")
 
 
 class _Screen(io.TextIOWrapper):
-    """Takes what is printed, for a terminal."""
+    """A standard output that is a terminal and records what is printed."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)

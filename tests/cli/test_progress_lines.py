@@ -1,4 +1,4 @@
-"""Progress where there is no terminal."""
+"""Progress as lines, when the output goes to a pipe."""
 
 from tests.cli import rows
 from workron.cli.progress import ProgressLines, RunSnapshot
@@ -9,7 +9,7 @@ def test_lines_of_one_snapshot_are_written_together() -> None:
     written: list[str] = []
     again = rows.row("flaky", State.WAITING, failures=2)
     ends = [rows.row("a", State.SUCCEEDED), rows.row("b", State.FAILED, exit_code=3)]
-    root = rows.root()
+    root = rows.run()
     ProgressLines(written.append).show(
         RunSnapshot([], [(root, end) for end in ends], [(root, again)])
     )

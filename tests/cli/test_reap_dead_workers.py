@@ -1,4 +1,4 @@
-"""What is taken over from a killed worker of this machine, and from nobody else."""
+"""`reap_dead_workers` reaps dead workers of this machine and no other workers."""
 
 import random
 import uuid

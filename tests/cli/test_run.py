@@ -12,17 +12,17 @@ Write = Callable[..., pathlib.Path]
 
 
 def test_run_exits_with_0_when_all_succeeded(call: Call, write: Write) -> None:
-    said = call("run", write("hello", command="echo hi"))
-    assert said.code == 0
-    assert "Succeeded  hello" in said.out
-    assert "1 job in" in said.out
+    result = call("run", write("hello", command="echo hi"))
+    assert result.code == 0
+    assert "Succeeded  hello" in result.out
+    assert "1 job in" in result.out
 
 
 def test_run_exits_with_1_when_a_job_failed(call: Call, write: Write) -> None:
-    said = call("run", write("bad", command="echo the reason; exit 3", more="maxAttempts: 1"))
-    assert said.code == 1
-    assert "bad  the command ended with exit code 3 (ExitCode)" in said.out
-    assert "  | the reason" in said.out
+    result = call("run", write("bad", command="echo the reason; exit 3", more="maxAttempts: 1"))
+    assert result.code == 1
+    assert "bad  the command ended with exit code 3 (ExitCode)" in result.out
+    assert "  | the reason" in result.out
 
 
 def test_run_exits_with_0_when_another_task_handles_the_failure(call: Call, write: Write) -> None:
@@ -30,18 +30,18 @@ def test_run_exits_with_0_when_another_task_handles_the_failure(call: Call, writ
         'name: bad, command: "exit 1", maxAttempts: 1',
         "name: undo, command: echo, dependsOn: [{name: bad, when: Failed}]",
     )
-    said = call("run", write("flow", *tasks))
-    assert said.code == 0
-    assert "1 succeeded, 1 failed" in said.out
+    result = call("run", write("flow", *tasks))
+    assert result.code == 0
+    assert "1 succeeded, 1 failed" in result.out
 
 
 def test_run_exits_with_1_when_a_job_is_skipped_because_of_a_failure(
     call: Call, write: Write
 ) -> None:
     bad = write("bad", command="exit 1", more="maxAttempts: 1")
-    said = call("run", bad, write("next", more="dependsOn: [{name: bad}]"))
-    assert said.code == 1
-    assert "Skipped    next  an upstream job failed" in said.out
+    result = call("run", bad, write("next", more="dependsOn: [{name: bad}]"))
+    assert result.code == 1
+    assert "Skipped    next  an upstream job failed" in result.out
 
 
 def test_note_is_printed_when_a_file_has_a_pool(
@@ -49,39 +49,39 @@ def test_note_is_printed_when_a_file_has_a_pool(
 ) -> None:
     pool = tmp_path / "pool.yaml"
     pool.write_text("{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}")
-    said = call("run", pool, write("hello"))
-    assert said.code == 0
+    result = call("run", pool, write("hello"))
+    assert result.code == 0
     assert (
-        "workerpool/big ignored: only the controller in a cluster creates worker pods" in said.out
+        "workerpool/big ignored: only the controller in a cluster creates worker pods" in result.out
     )
 
 
 def test_run_exits_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:
     undo = write("undo", command="exit 1", more="dependsOn: [{name: good, when: Failed}]")
-    said = call("run", undo, write("good"))
-    assert said.code == 0
-    assert "Skipped    undo  not needed" in said.out
+    result = call("run", undo, write("good"))
+    assert result.code == 0
+    assert "Skipped    undo  not needed" in result.out
 
 
 def test_line_is_printed_when_a_job_is_retried(call: Call, write: Write) -> None:
     command = 'test "$WORKRON_ATTEMPT" = 2'
-    said = call("run", write("moody", command=command, more="backoff: {initial: 300ms}"))
-    assert said.code == 0
-    assert "Retrying   moody  failed once" in said.out
+    result = call("run", write("moody", command=command, more="backoff: {initial: 300ms}"))
+    assert result.code == 0
+    assert "Retrying   moody  failed once" in result.out
 
 
 def test_run_reads_files_in_any_order_and_standard_input(call: Call, write: Write) -> None:
     late = write("late", more="dependsOn: [{name: early}]")
     early = write("early").read_text()
-    said = call("run", late, "-", stdin=early)
-    assert said.code == 0
-    assert said.out.index("early") < said.out.index("late")
+    result = call("run", late, "-", stdin=early)
+    assert result.code == 0
+    assert result.out.index("early") < result.out.index("late")
 
 
 def test_progress_is_on_standard_error_when_json_is_requested(call: Call, write: Write) -> None:
     tasks = ("name: one, command: echo out", "name: many, count: 2, command: echo out")
-    said = call("run", write("flow", *tasks), "-o", "json")
-    items = json.loads(said.out)["items"]
+    result = call("run", write("flow", *tasks), "-o", "json")
+    items = json.loads(result.out)["items"]
     assert [(item["kind"], item["metadata"]["name"]) for item in items] == [
         ("Workflow", "flow"),
         ("Job", "flow.one"),
@@ -89,7 +89,7 @@ def test_progress_is_on_standard_error_when_json_is_requested(call: Call, write:
         ("Job", "flow.many.1"),
     ]
     assert {item["status"]["phase"] for item in items} == {"Succeeded"}
-    assert "Succeeded  flow/one" in said.err
+    assert "Succeeded  flow/one" in result.err
 
 
 def test_output_of_each_job_is_written_when_a_folder_is_given(
@@ -113,9 +113,9 @@ def test_output_file_has_only_the_last_attempt_when_a_job_is_retried(
 
 
 def test_output_folder_is_refused_when_it_cannot_be_created(call: Call, write: Write) -> None:
-    said = call("run", write("hello"), "--output-dir", "/dev/null/x")
-    assert said.code == 2
-    assert "--output-dir /dev/null/x: Not a directory; give a writable folder" in said.err
+    result = call("run", write("hello"), "--output-dir", "/dev/null/x")
+    assert result.code == 2
+    assert "--output-dir /dev/null/x: Not a directory; give a writable folder" in result.err
 
 
 def test_namespace_of_the_option_is_in_the_environment_of_the_job(
@@ -136,18 +136,18 @@ def test_namespace_of_the_option_is_in_the_environment_of_the_job(
     ],
 )
 def test_nothing_runs_when_a_manifest_is_invalid(call: Call, manifest: str, complaint: str) -> None:
-    said = call("run", "-", stdin=manifest)
-    assert said.code == 2
-    assert complaint in said.err
-    assert "Traceback" not in said.err
-    assert said.out == ""
+    result = call("run", "-", stdin=manifest)
+    assert result.code == 2
+    assert complaint in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
 
 
 def test_error_shows_the_cycle_when_jobs_depend_on_each_other(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
-    said = call("run", one, write("two", more="dependsOn: [{name: one}]"), write("three"))
-    assert said.code == 2
-    first, *places = said.err.splitlines()
+    result = call("run", one, write("two", more="dependsOn: [{name: one}]"), write("three"))
+    assert result.code == 2
+    first, *places = result.err.splitlines()
     assert "jobs wait for each other:" in first
     assert [line.rpartition("/")[2] for line in places] == ["one.yaml:2: one", "two.yaml:2: two"]
 
@@ -162,9 +162,9 @@ def test_error_shows_the_cycle_when_jobs_depend_on_each_other(call: Call, write:
 def test_run_in_memory_is_refused_when_it_could_never_end(
     call: Call, write: Write, more: str, complaint: str
 ) -> None:
-    said = call("run", write("hello", more=more))
-    assert said.code == 2
-    assert complaint in said.err
+    result = call("run", write("hello", more=more))
+    assert result.code == 2
+    assert complaint in result.err
 
 
 @pytest.mark.parametrize(
@@ -182,22 +182,22 @@ def test_message_explains_the_usage_when_it_is_wrong(
     call: Call, arguments: list[str], complaint: str
 ) -> None:
     hello = "{apiVersion: workron.dev/v1alpha1, kind: Job, metadata: {name: a}, spec: {command: a}}"
-    said = call("run", *arguments, stdin=hello)
-    assert said.code == 2
-    assert complaint in said.err
-    assert "Traceback" not in said.err
+    result = call("run", *arguments, stdin=hello)
+    assert result.code == 2
+    assert complaint in result.err
+    assert "Traceback" not in result.err
 
 
 def test_scheme_of_the_store_is_case_insensitive(call: Call, write: Write) -> None:
-    said = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
-    assert (said.code, "no other process can resume it" in said.err) == (2, True)
+    result = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
+    assert (result.code, "no other process can resume it" in result.err) == (2, True)
 
 
 def test_run_is_refused_when_the_files_have_only_pools(call: Call) -> None:
     pool = "{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}"
-    said = call("run", "-", stdin=pool)
-    assert said.code == 2
-    assert "nothing to run" in said.err
+    result = call("run", "-", stdin=pool)
+    assert result.code == 2
+    assert "nothing to run" in result.err
 
 
 def test_job_of_any_pool_is_run(call: Call, write: Write) -> None:

@@ -1,4 +1,4 @@
-"""What a run does while its store is away, and what it leaves when that is for good."""
+"""Outages of the store: commands retry, and stop their jobs when it fails for good."""
 
 import pathlib
 from collections.abc import Callable, Iterable
@@ -19,43 +19,43 @@ from workron.store.sqlite.store import SqliteStore
 from workron.telemetry import logging
 
 Write = Callable[..., pathlib.Path]
-Shut = Callable[..., None]
+FailStore = Callable[..., None]
 
 
 @pytest.fixture
-def shut(monkeypatch: pytest.MonkeyPatch) -> Shut:
-    """Let verbs of the store fail, as often as is said, from when a file is there."""
+def fail_store(monkeypatch: pytest.MonkeyPatch) -> FailStore:
+    """Make calls of the store fail a given number of times, once a file exists."""
     monkeypatch.setattr(wait, "RetryBackoff", lambda *_: RetryBackoff(0.01, 0.01))
 
-    def shut(verbs: Iterable[str], error: Exception, sign: pathlib.Path, times: int) -> None:
+    def fail(verbs: Iterable[str], error: Exception, sign: pathlib.Path, times: int) -> None:
         left = dict.fromkeys(verbs, times)
         for verb in left:
             monkeypatch.setattr(SqliteStore, verb, _failing(verb, error, sign, left))
 
-    return shut
+    return fail
 
 
 def _failing(verb: str, error: Exception, sign: pathlib.Path, left: dict[str, int]) -> Any:
     real = getattr(SqliteStore, verb)
 
-    def is_shut() -> bool:
+    def is_failing() -> bool:
         left[verb] -= sign.exists()
         return sign.exists() and left[verb] >= 0
 
     async def call(*arguments: Any, **named: Any) -> Any:
-        if is_shut():
+        if is_failing():
             raise error
         return await real(*arguments, **named)
 
     return call
 
 
-_AWAY = errors.StoreUnreachableError("db does not answer")
-_FULL = errors.StoreFullError("jobs.db: there is no space left")
+_UNREACHABLE = errors.StoreUnreachableError("db does not answer")
+_FULL = errors.StoreFullError("jobs.db: the disk is full")
 
 
 def test_run_continues_after_an_outage_and_reports_it_once(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore
 ) -> None:
     flow = write(
         "flow",
@@ -63,25 +63,25 @@ def test_run_continues_after_an_outage_and_reports_it_once(
         "name: b, command: echo, dependsOn: [{name: a}]",
     )
     verbs = ["list_jobs", "filter_ended", "get_jobs", "complete", "claim", "elect", "promote"]
-    shut(verbs, _AWAY, tmp_path / "on", times=3)
-    said = call("run", flow, "--store", url)
-    assert (said.code, said.err) == (0, "")
-    told = [line for line in said.out.splitlines() if "the store" in line]
-    assert told[:2] == [
+    fail_store(verbs, _UNREACHABLE, tmp_path / "on", times=3)
+    result = call("run", flow, "--store", url)
+    assert (result.code, result.err) == (0, "")
+    printed = [line for line in result.out.splitlines() if "the store" in line]
+    assert printed[:2] == [
         "the store does not answer; retrying for 1m: db does not answer",
         "the store answers again",
     ]
-    assert said.out.count("Succeeded  flow/") == 2
+    assert result.out.count("Succeeded  flow/") == 2
 
 
 def test_wait_continues_after_an_outage(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore
 ) -> None:
     call("run", write("hello"), "--store", url)
-    shut(["filter_ended", "get_jobs"], _AWAY, tmp_path, times=3)
-    said = call("wait", "hello", "--store", url)
-    assert (said.code, said.out) == (0, "job/hello Succeeded\n")
-    assert said.err.splitlines()[:2] == [
+    fail_store(["filter_ended", "get_jobs"], _UNREACHABLE, tmp_path, times=3)
+    result = call("wait", "hello", "--store", url)
+    assert (result.code, result.out) == (0, "job/hello Succeeded\n")
+    assert result.err.splitlines()[:2] == [
         "workron: the store does not answer; retrying for 5m: db does not answer",
         "workron: the store answers again",
     ]
@@ -96,13 +96,13 @@ def test_waiting_command_retries_when_the_store_is_unavailable_from_the_start(
     monkeypatch.setattr(wait, "RetryBackoff", lambda *_: RetryBackoff(0.01, 0.01))
     for owner, name in ((connect, "connect"), (PostgresStore, "find_run")):
         monkeypatch.setattr(owner, name, _failing_once(getattr(owner, name)))
-    said = call(*asked, "--store", fresh_database)
-    assert said.code == 0
-    assert said.err.count("the store answers again") == 2
+    result = call(*asked, "--store", fresh_database)
+    assert result.code == 0
+    assert result.err.count("the store answers again") == 2
 
 
 def _failing_once(real: Any) -> Any:
-    left = [_AWAY]
+    left = [_UNREACHABLE]
 
     async def call(*arguments: Any, **named: Any) -> Any:
         if left:
@@ -113,40 +113,40 @@ def _failing_once(real: Any) -> Any:
 
 
 def test_wait_exits_with_5_when_the_outage_exceeds_its_limit(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut,
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     call("run", write("hello"), "--store", url)
-    shut(["filter_ended"], _AWAY, tmp_path, times=10**9)
+    fail_store(["filter_ended"], _UNREACHABLE, tmp_path, times=10**9)
     monkeypatch.setattr(stores, "OUTAGE_LIMIT", timedelta(milliseconds=50))
-    said = call("wait", "hello", "--store", url)
-    assert (said.code, said.out) == (5, "")
-    assert said.err.splitlines()[1:] == ["workron: db does not answer"]
+    result = call("wait", "hello", "--store", url)
+    assert (result.code, result.out) == (5, "")
+    assert result.err.splitlines()[1:] == ["workron: db does not answer"]
 
 
 def test_wait_exits_with_5_when_its_timeout_expires_during_an_outage(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    shut(["filter_ended"], _AWAY, tmp_path, times=10**9)
-    said = call("wait", "hello", "--timeout", "50ms", "--store", url)
-    assert (said.code, said.out) == (5, "")
-    assert said.err.splitlines()[1:] == ["timed out: the store does not answer"]
+    fail_store(["filter_ended"], _UNREACHABLE, tmp_path, times=10**9)
+    result = call("wait", "hello", "--timeout", "50ms", "--store", url)
+    assert (result.code, result.out) == (5, "")
+    assert result.err.splitlines()[1:] == ["timed out: the store does not answer"]
 
 
 @pytest.mark.parametrize("verb", ["list_jobs", "promote", "claim"])
 def test_run_terminates_its_commands_when_the_store_fails(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut, verb: str
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore, verb: str
 ) -> None:
     command = (
         f"trap 'echo > {tmp_path}/ended; exit 0' TERM; test -e {tmp_path}/on && exit;"
         f" echo > {tmp_path}/on; while :; do sleep 0.05; done"
     )
     job = write("hello", command=command)
-    shut([verb], _FULL, tmp_path / "on", times=1)
-    said = call("run", job, "--store", url)
-    assert (said.code, said.err) == (1, "workron: jobs.db: there is no space left\n")
-    assert said.out.endswith("not all jobs have run; repeat the same command to resume\n")
+    fail_store([verb], _FULL, tmp_path / "on", times=1)
+    result = call("run", job, "--store", url)
+    assert (result.code, result.err) == (1, "workron: jobs.db: the disk is full\n")
+    assert result.out.endswith("not all jobs have run; repeat the same command to resume\n")
     assert (tmp_path / "ended").exists()
     assert "State      Queued" in call("describe", "hello", "--store", url).out
     assert call("run", job, "--store", url).code == 0

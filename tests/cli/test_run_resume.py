@@ -1,4 +1,4 @@
-"""The same command after its process was killed, stopped, or came to its end."""
+"""`workron run` repeated after its process was killed, was stopped, or has ended."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ from workron.store import connect
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
 
-# The first attempt of `second` tells its pid, and stays. A later one looks whether that still runs:
-# what is left of a dead process has no command line.
+# The first attempt of `second` writes its pid, and waits. A later one checks whether that process
+# still runs: a dead process has no command line.
 _FLOW = """
 apiVersion: workron.dev/v1alpha1
 kind: Workflow
@@ -27,13 +27,13 @@ metadata: {{name: flow}}
 spec:
   tasks:
     - name: first
-      command: echo first >> {0}/ledger
+      command: echo first >> {0}/log
     - name: second
       dependsOn: [{{name: first}}]
       command: |
-        echo second $WORKRON_ATTEMPT >> {0}/ledger
+        echo second $WORKRON_ATTEMPT >> {0}/log
         if [ "$WORKRON_ATTEMPT" != 1 ]; then
-          if grep -q sleep "/proc/$(cat {0}/pid)/cmdline"; then echo orphan >> {0}/ledger; fi
+          if grep -q sleep "/proc/$(cat {0}/pid)/cmdline"; then echo orphan >> {0}/log; fi
           exit 0
         fi
         echo $$ > {0}/pid
@@ -41,7 +41,7 @@ spec:
         exec sleep 1000
     - name: third
       dependsOn: [{{name: second}}]
-      command: echo third >> {0}/ledger
+      command: echo third >> {0}/log
 """
 
 
@@ -53,8 +53,8 @@ def flow(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def _ledger(tmp_path: pathlib.Path) -> list[str]:
-    return (tmp_path / "ledger").read_text().splitlines()
+def _log(tmp_path: pathlib.Path) -> list[str]:
+    return (tmp_path / "log").read_text().splitlines()
 
 
 def _wait_for_second(tmp_path: pathlib.Path) -> int:
@@ -66,7 +66,7 @@ def _is_asleep(pid: int) -> bool:
 
 
 def _kill_with_its_runner(run: subprocess.Popen[str]) -> None:
-    """Kill both as one: neither may have the time to end what the other one left."""
+    """Kill both at once, so that neither kills the processes that the other one leaves."""
     run.send_signal(signal.SIGSTOP)
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -82,7 +82,7 @@ def test_commands_are_killed_when_the_run_is_killed(
     run = start("run", flow, "--store", url)
     command = _wait_for_second(tmp_path)
     run.kill()
-    # The runner holds the other end of this, until it has ended everything.
+    # The runner has the pipe open until it has killed all processes.
     run.communicate()
     assert not pathlib.Path(f"/proc/{command}").exists()
 
@@ -94,11 +94,11 @@ def test_orphans_are_killed_and_the_run_resumes_when_run_and_runner_were_killed(
     orphan = _wait_for_second(tmp_path)
     _kill_with_its_runner(run)
     assert _is_asleep(orphan)
-    said = call("run", flow, "--store", url)
-    assert said.code == 0, said
-    assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
-    assert "ended 1 process of a dead worker" in said.out
-    assert "resuming flow: 1 of 3 jobs have ended" in said.out
+    result = call("run", flow, "--store", url)
+    assert result.code == 0, result
+    assert _log(tmp_path) == ["first", "second 1", "second 2", "third"]
+    assert "ended 1 process of a dead worker" in result.out
+    assert "resuming flow: 1 of 3 jobs have ended" in result.out
 
 
 def test_resumed_run_reports_only_new_ends(
@@ -138,10 +138,10 @@ def test_killed_processes_are_reported_when_the_file_is_refused(
     _wait_for_second(tmp_path)
     _kill_with_its_runner(run)
     flow.write_text(flow.read_text().replace("echo third", "echo another"))
-    said = call("run", flow, "--store", url)
-    assert said.code == 2
-    assert "ended 1 process of a dead worker" in said.out
-    assert "has other content" in said.err
+    result = call("run", flow, "--store", url)
+    assert result.code == 2
+    assert "ended 1 process of a dead worker" in result.out
+    assert "has other content" in result.err
 
 
 def test_jobs_of_other_runs_are_requeued_when_an_interrupt_arrives_at_the_end(
@@ -190,8 +190,8 @@ def test_no_loss_is_counted_when_a_run_is_killed(
     run.kill()
     run.communicate()
     call("run", flow, "--store", url)
-    said = call("describe", "flow/second", "--store", url)
-    assert "2 attempts, 0 failures, 0 losses" in said.out
+    result = call("describe", "flow/second", "--store", url)
+    assert "2 attempts, 0 failures, 0 losses" in result.out
 
 
 def test_second_interrupt_stops_running_jobs_and_the_next_run_resumes(
@@ -207,7 +207,7 @@ def test_second_interrupt_stops_running_jobs_and_the_next_run_resumes(
     assert "repeat the same command to resume" in out
     assert not pathlib.Path(f"/proc/{sleeper}/cmdline").exists() or not _is_asleep(sleeper)
     assert call("run", flow, "--store", url).code == 0
-    assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
+    assert _log(tmp_path) == ["first", "second 1", "second 2", "third"]
 
 
 def test_running_commands_finish_when_the_first_interrupt_arrives(
@@ -249,9 +249,9 @@ def _read_until(run: subprocess.Popen[str], words: str) -> None:
 def test_succeeded_run_is_executed_again(
     call: Call, write: Write, tmp_path: pathlib.Path, url: str
 ) -> None:
-    job = write("hello", command=f"echo ran >> {tmp_path}/ledger")
+    job = write("hello", command=f"echo ran >> {tmp_path}/log")
     assert [call("run", job, "--store", url).code for _ in range(2)] == [0, 0]
-    assert _ledger(tmp_path) == ["ran", "ran"]
+    assert _log(tmp_path) == ["ran", "ran"]
 
 
 def test_failed_run_is_executed_again(
@@ -267,10 +267,10 @@ def test_file_is_refused_when_an_unfinished_run_of_its_name_has_other_content(
     call: Call, write: Write, url: str
 ) -> None:
     assert call("submit", write("hello", command="true"), "--store", url).code == 0
-    said = call("run", write("hello", command="false"), "--store", url)
-    assert said.code == 2
-    assert "hello is unfinished and has other content" in said.err
-    assert "to stop it, use `workron cancel`" in said.err
+    result = call("run", write("hello", command="false"), "--store", url)
+    assert result.code == 2
+    assert "hello is unfinished and has other content" in result.err
+    assert "to stop it, use `workron cancel`" in result.err
 
 
 def test_submitted_job_is_executed_when_the_same_file_is_run(
@@ -278,8 +278,8 @@ def test_submitted_job_is_executed_when_the_same_file_is_run(
 ) -> None:
     job = write("hello")
     call("submit", job, "--store", url)
-    said = call("run", job, "--store", url)
-    assert (said.code, said.out.count("Succeeded  hello")) == (0, 1)
+    result = call("run", job, "--store", url)
+    assert (result.code, result.out.count("Succeeded  hello")) == (0, 1)
 
 
 def test_claims_do_not_exceed_the_slots(

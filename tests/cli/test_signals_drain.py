@@ -1,4 +1,4 @@
-"""What signals do to a worker."""
+"""A worker drains on the first signal, and stops its jobs on the second."""
 
 import signal
 from collections.abc import Callable
@@ -11,23 +11,23 @@ from workron.cli.local_workers import LocalWorkers
 from workron.cli.signals import DrainSignals
 
 
-class Target:
-    """Notes what is asked of it."""
+class FakeWorkers:
+    """Records the calls."""
 
     running = 3
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     def drain(self) -> None:
-        self.asked.append("drain")
+        self.calls.append("drain")
 
     def kill(self) -> None:
-        self.asked.append("kill")
+        self.calls.append("kill")
 
 
-class Timers:
-    """Calls when the test says so."""
+class FakeTimers:
+    """Records timers, which the test calls."""
 
     def __init__(self) -> None:
         self.set: list[tuple[float, Callable[[], object]]] = []
@@ -37,42 +37,42 @@ class Timers:
 
 
 @pytest.fixture
-def target() -> Target:
-    return Target()
+def workers() -> FakeWorkers:
+    return FakeWorkers()
 
 
 @pytest.fixture
-def timers() -> Timers:
-    return Timers()
+def timers() -> FakeTimers:
+    return FakeTimers()
 
 
 @pytest.fixture
-def drain(target: Target, timers: Timers) -> DrainSignals:
-    return DrainSignals(cast("LocalWorkers", target), timedelta(seconds=25), timers.call_later)
+def drain(workers: FakeWorkers, timers: FakeTimers) -> DrainSignals:
+    return DrainSignals(cast("LocalWorkers", workers), timedelta(seconds=25), timers.call_later)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_worker_drains_when_the_first_signal_arrives(
-    drain: DrainSignals, target: Target, number: signal.Signals
+    drain: DrainSignals, workers: FakeWorkers, number: signal.Signals
 ) -> None:
     drain.handle(number)
-    assert target.asked == ["drain"]
+    assert workers.calls == ["drain"]
 
 
 def test_running_jobs_are_stopped_when_the_grace_period_expires(
-    drain: DrainSignals, target: Target, timers: Timers
+    drain: DrainSignals, workers: FakeWorkers, timers: FakeTimers
 ) -> None:
     drain.handle(signal.SIGTERM)
     [(delay, callback)] = timers.set
     callback()
-    assert (delay, target.asked) == (25.0, ["drain", "kill"])
+    assert (delay, workers.calls) == (25.0, ["drain", "kill"])
 
 
 def test_running_jobs_are_stopped_once_when_more_signals_arrive(
-    drain: DrainSignals, target: Target, timers: Timers
+    drain: DrainSignals, workers: FakeWorkers, timers: FakeTimers
 ) -> None:
     for _ in range(3):
         drain.handle(signal.SIGTERM)
     timers.set[0][1]()
-    assert target.asked == ["drain", "kill"]
+    assert workers.calls == ["drain", "kill"]
     assert len(timers.set) == 1

@@ -1,4 +1,4 @@
-"""`worker` and `maintain` end in order on a signal, however early it comes."""
+"""`worker` and `maintain` stop in order on a signal, however early it arrives."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that takes calls and answers none."""
+    """A server that accepts connections and sends no answer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         yield server
@@ -48,10 +48,10 @@ def test_command_stops_in_order_when_a_signal_arrives_while_the_store_is_opened(
     line_to_it, _ = silent.accept()
     with line_to_it:
         process.send_signal(number)
-        said, _ = process.communicate(timeout=8)
+        result, _ = process.communicate(timeout=8)
     assert process.returncode == 0
-    told = json.loads(said.splitlines()[-1])
-    assert (told["event"], told["signal"]) == (line, number.name)
+    printed = json.loads(result.splitlines()[-1])
+    assert (printed["event"], printed["signal"]) == (line, number.name)
 
 
 _NO_NAMES = """

@@ -1,4 +1,4 @@
-"""How the program starts: no more is loaded than is used, and Ctrl-C may come at any moment."""
+"""The start of the program: it imports only what it uses, and handles Ctrl-C at any moment."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 _MAIN = "from workron.cli import main; main()"
 
 
-# Whatever this process was started with (`nohup`, a shell's background job) is inherited.
+# A process inherits ignored signals, as from `nohup` or from a background job of a shell.
 _DEFAULT_SIGNALS = (
     "import signal\nfor _ in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD):\n"
     "    signal.signal(_, signal.SIG_DFL)\n"
@@ -38,27 +38,27 @@ class Finder:
 
 sys.meta_path.insert(0, Finder())
 """
-    said = _python(interrupt + _MAIN, "run", "examples/job.yaml")
-    assert (said.returncode, said.stderr) == (130, "")
+    result = _python(interrupt + _MAIN, "run", "examples/job.yaml")
+    assert (result.returncode, result.stderr) == (130, "")
 
 
 @pytest.mark.parametrize("command", ["version", "get"])
 def test_command_imports_only_what_it_uses(command: str) -> None:
-    said = _python(
+    result = _python(
         f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)", command, "--help"
     )
     heavy = {"asyncpg", "structlog", "yaml", "rich.live", "sqlite3"}
-    assert heavy & set(said.stdout.split()) == set()
+    assert heavy & set(result.stdout.split()) == set()
 
 
 def test_run_does_not_import_postgresql_when_the_store_is_in_memory() -> None:
-    said = _python(
+    result = _python(
         f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)",
         "run",
         "examples/job.yaml",
     )
-    assert "Succeeded" in said.stdout
-    assert "asyncpg" not in said.stdout.split()
+    assert "Succeeded" in result.stdout
+    assert "asyncpg" not in result.stdout.split()
 
 
 _AS_THE_FIRST = """
@@ -72,21 +72,21 @@ init_process.handle_signals()
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_init_process_exits_when_a_signal_has_no_handler(number: signal.Signals) -> None:
-    said = _python(f"{_AS_THE_FIRST}os.kill(own, {number:d})\nprint('still here')")
-    assert (said.returncode, said.stdout) == (128 + number, "")
+    result = _python(f"{_AS_THE_FIRST}os.kill(own, {number:d})\nprint('still here')")
+    assert (result.returncode, result.stdout) == (128 + number, "")
 
 
 def test_init_process_keeps_no_zombies() -> None:
-    said = _python(
+    result = _python(
         f"{_AS_THE_FIRST}if not (child := os.fork()):\n    os._exit(3)\n"
         "try:\n    os.waitpid(child, 0)\nexcept ChildProcessError:\n    print('reaped')"
     )
-    assert (said.returncode, said.stdout) == (0, "reaped\n")
+    assert (result.returncode, result.stdout) == (0, "reaped\n")
 
 
 def test_signals_are_unchanged_when_the_process_is_not_init() -> None:
-    said = _python(
+    result = _python(
         "import signal as s\nfrom workron.cli import init_process\ninit_process.handle_signals()\n"
         "print({s.getsignal(one) for one in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)} == {s.SIG_DFL})"
     )
-    assert said.stdout == "True\n"
+    assert result.stdout == "True\n"

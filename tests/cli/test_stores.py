@@ -1,4 +1,4 @@
-"""The program on other stores than a file that works: PostgreSQL, and what does not answer."""
+"""The program with PostgreSQL, and with stores that cannot be opened."""
 
 import os
 import pathlib
@@ -18,9 +18,9 @@ def test_run_creates_the_schema_when_the_database_is_empty(
     call: Call, write: Write, empty_database: str
 ) -> None:
     flow = write("flow", "name: a, count: 3, command: echo", "name: b, command: exit 1")
-    said = call("run", flow, "--store", empty_database)
-    assert said.code == 1
-    assert "4 jobs in" in said.out
+    result = call("run", flow, "--store", empty_database)
+    assert result.code == 1
+    assert "4 jobs in" in result.out
     assert call("output", "flow/a/2", "--store", empty_database).out == "\n"
 
 
@@ -38,9 +38,9 @@ def test_streamed_output_is_stored_in_postgresql(
 def test_hint_names_migrate_when_the_database_is_empty(
     call: Call, write: Write, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = call("submit", write("hello"), "--store", empty_database)
-    assert said.code == 1
-    assert "workron migrate --store" in said.err
+    result = call("submit", write("hello"), "--store", empty_database)
+    assert result.code == 1
+    assert "workron migrate --store" in result.err
     monkeypatch.setenv("WORKRON_STORE", empty_database)
     assert "create it with `workron migrate`\n" in call("submit", write("hello")).err
     assert call("migrate").code == 0
@@ -61,18 +61,18 @@ def test_run_resumes_in_postgresql_when_its_process_was_killed(
     (tmp_path / "on").read_text()
     run.kill()
     run.communicate()
-    said = call("run", flow, "--store", fresh_database)
-    assert (said.code, said.out.count("resuming flow")) == (0, 1)
+    result = call("run", flow, "--store", fresh_database)
+    assert (result.code, result.out.count("resuming flow")) == (0, 1)
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://nobody@127.0.0.1:1/none", "sqlite:////proc/none/jobs.db"]
+    "url", ["postgresql://unknown@127.0.0.1:1/none", "sqlite:////proc/none/jobs.db"]
 )
 def test_error_names_the_store_when_it_cannot_be_opened(call: Call, write: Write, url: str) -> None:
-    said = call("run", write("hello"), "--store", url)
-    assert said.code == 1
-    assert "Traceback" not in said.err
-    assert url.partition("/" * 3)[2] in said.err or "127.0.0.1" in said.err
+    result = call("run", write("hello"), "--store", url)
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    assert url.partition("/" * 3)[2] in result.err or "127.0.0.1" in result.err
 
 
 def test_file_is_refused_when_it_belongs_to_another_program(
@@ -82,16 +82,16 @@ def test_file_is_refused_when_it_belongs_to_another_program(
     connection.execute("CREATE TABLE theirs (a)")
     connection.commit()
     connection.close()
-    said = call("run", write("hello"), "--store", url)
-    assert said.code == 1
-    assert "another application" in said.err
+    result = call("run", write("hello"), "--store", url)
+    assert result.code == 1
+    assert "another application" in result.err
 
 
 def test_password_is_not_printed_when_the_store_cannot_be_opened(call: Call, write: Write) -> None:
-    url = "postgresql://nobody:s3cret@127.0.0.1:1/none"
-    said = call("run", write("hello"), "--store", url)
-    assert said.code == 1
-    assert "s3cret" not in said.out + said.err
+    url = "postgresql://unknown:s3cret@127.0.0.1:1/none"
+    result = call("run", write("hello"), "--store", url)
+    assert result.code == 1
+    assert "s3cret" not in result.out + result.err
 
 
 def test_run_removes_its_folders_when_its_store_fails(
@@ -102,10 +102,10 @@ def test_run_removes_its_folders_when_its_store_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(*_: object, **__: object) -> str:
-        raise errors.StoreFullError("jobs.db: there is no space left")
+        raise errors.StoreFullError("jobs.db: the disk is full")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("workron.store.sqlite.store.SqliteStore.ensure_pool", fail)
-    said = call("run", write("hello"), "--store", url)
-    assert (said.code, said.err) == (1, "workron: jobs.db: there is no space left\n")
+    result = call("run", write("hello"), "--store", url)
+    assert (result.code, result.err) == (1, "workron: jobs.db: the disk is full\n")
     assert list(tmp_path.glob("workron-*")) == []

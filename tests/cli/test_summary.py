@@ -1,4 +1,4 @@
-"""The summary tells what was slow by the times of last attempts, and asks for few of them."""
+"""The summary lists the slowest jobs by their last attempts, of which it reads few."""
 
 import io
 from datetime import timedelta
@@ -16,14 +16,14 @@ from workron.store.api import ReadStore
 from workron.store.types import AttemptRow, JobRow
 
 
-class Reader:
-    """Every job was tried again, and its last attempt took a second."""
+class FakeReader:
+    """A store in which every job was retried and its last attempt took a second."""
 
     def __init__(self) -> None:
-        self.asked: list[JobId] = []
+        self.read: list[JobId] = []
 
     async def list_attempts(self, job: JobId) -> list[AttemptRow]:
-        self.asked.append(job)
+        self.read.append(job)
         end = rows.NOON + timedelta(seconds=1)
         return [AttemptRow(job, 2, "Succeeded", None, 0, "w", rows.NOON, end)]
 
@@ -44,12 +44,12 @@ async def test_slowest_jobs_are_those_with_the_slowest_last_attempts() -> None:
     jobs += [_row(f"n{seconds}", 10 + seconds, seconds, attempts=1) for seconds in range(2, 6)]
     jobs += [_row(f"quick{at}", 100 + at, 0.5, attempts=2) for at in range(50)]
     own = rows.row("flow", State.SUCCEEDED, job=1, kind=Kind.WORKFLOW)
-    console, reader = Console(file=io.StringIO(), width=200), Reader()
-    runs = [ObservedRun(rows.root(), [own, *jobs])]
+    console, reader = Console(file=io.StringIO(), width=200), FakeReader()
+    runs = [ObservedRun(rows.run(), [own, *jobs])]
     await summary.print_summary(console, cast("ReadStore", reader), runs, 9.0, before=1)
-    told = cast("io.StringIO", console.file).getvalue().splitlines()
-    assert told[1:] == [
+    printed = cast("io.StringIO", console.file).getvalue().splitlines()
+    assert printed[1:] == [
         "55 jobs in 9.0 s: 55 succeeded; 1 of them ended before this start",
         "slowest: flow/n5 5.0 s, flow/n4 4.0 s, flow/n3 3.0 s",
     ]
-    assert reader.asked == [JobId(2)]
+    assert reader.read == [JobId(2)]

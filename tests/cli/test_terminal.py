@@ -1,4 +1,4 @@
-"""The program on a real terminal: the live display comes, goes, and leaves the summary."""
+"""The program on a real terminal: the live display disappears, and the summary remains."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ class Terminal:
             assert self._read(), self.written
 
     def end(self) -> int:
-        """Read to the end, and give the exit code."""
+        """Read to the end, and return the exit code."""
         while self._read():
             pass
         os.close(self._ours)
@@ -41,7 +41,7 @@ class Terminal:
         try:
             piece = os.read(self._ours, 4096)
         except OSError:
-            # Linux reports a terminal that nobody holds any more as a broken device.
+            # Linux reports a terminal that no process has open as a broken device.
             return False
         self.written += piece.decode(errors="replace")
         return bool(piece)

@@ -1,4 +1,4 @@
-"""`workron worker`: one worker as a process of its own, from its start to an orderly end."""
+"""`workron worker`: one worker as a process, from its start to its orderly exit."""
 
 import asyncio
 import contextlib
@@ -26,26 +26,26 @@ _STAY = "echo $$ > {0}/on; cat {0}/go"
 
 @pytest.fixture
 def fifos(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A folder with `on`, through which a job tells its pid, and `go`, for which it waits."""
+    """A folder with `on`, to which a job writes its pid, and `go`, for which it waits."""
     os.mkfifo(tmp_path / "on")
     os.mkfifo(tmp_path / "go")
     return tmp_path
 
 
 def _row(call: Call, url: str, name: str = "hello") -> dict[str, Any]:
-    said = json.loads(call("get", name, "--store", url, "-o", "json").out)
-    [row] = said["items"]
+    result = json.loads(call("get", name, "--store", url, "-o", "json").out)
+    [row] = result["items"]
     status: dict[str, Any] = row["status"]
     return status
 
 
-def _hear(process: subprocess.Popen[str], event: str) -> None:
+def _read_log_until(process: subprocess.Popen[str], event: str) -> None:
     """Read the log of a process up to this event."""
     assert process.stdout is not None
     for line in process.stdout:
         if json.loads(line)["event"] == event:
             return
-    raise AssertionError(f"the process ended without saying: {event}")
+    raise AssertionError(f"the process ended without the event {event}")
 
 
 def _token(url: str, lease_seconds: float | None = None, pool: str = "default") -> str:
@@ -62,8 +62,8 @@ def test_worker_exits_when_it_has_run_the_maximum_of_jobs(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("one"), write("two"), "--store", url)
-    said = call("worker", "--store", url, "--max-jobs", "1")
-    assert said.code == 0
+    result = call("worker", "--store", url, "--max-jobs", "1")
+    assert result.code == 0
     states = [_row(call, url, name)["phase"] for name in ("one", "two")]
     assert sorted(states) == ["Queued", "Succeeded"]
 
@@ -72,8 +72,8 @@ def test_worker_exits_when_it_was_idle_for_the_given_time(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("hello", command="exit 3", more="maxAttempts: 1"), "--store", url)
-    said = call("worker", "--store", url, "--idle-exit", "1ms")
-    assert (said.code, said.out) == (0, "")
+    result = call("worker", "--store", url, "--idle-exit", "1ms")
+    assert (result.code, result.out) == (0, "")
     assert _row(call, url)["exitCode"] == 3
 
 
@@ -107,9 +107,9 @@ def test_token_decides_the_pool_of_a_worker(
 ) -> None:
     call("submit", write("hello", more="pool: large"), "--store", url)
     monkeypatch.setenv("WORKRON_TOKEN", _token(url, pool="large"))
-    said = call("worker", "--store", url, "--max-jobs", "1", *given)
-    assert said.code == 0
-    [line] = [one for one in said.err.splitlines() if "worker registered" in one]
+    result = call("worker", "--store", url, "--max-jobs", "1", *given)
+    assert result.code == 0
+    [line] = [one for one in result.err.splitlines() if "worker registered" in one]
     assert json.loads(line)["pool"] == "default/large"
     assert _row(call, url)["phase"] == "Succeeded"
 
@@ -132,10 +132,10 @@ def test_token_is_refused_when_it_belongs_to_another_pool_than_the_option(
 ) -> None:
     call("submit", write("hello"), "--store", url)
     monkeypatch.setenv("WORKRON_TOKEN", _token(url))
-    said = call("worker", "--store", url, "--idle-exit", "1ms", *given)
+    result = call("worker", "--store", url, "--idle-exit", "1ms", *given)
     words = f"the token in WORKRON_TOKEN is for pool default/default, not {wanted}; set"
-    assert (said.code, said.err.count(words)) == (1, 1)
-    assert "worker registered" not in said.err
+    assert (result.code, result.err.count(words)) == (1, 1)
+    assert "worker registered" not in result.err
     assert _row(call, url)["phase"] == "Queued"
     assert asyncio.run(_count_workers(url)) == 0
 
@@ -153,10 +153,10 @@ async def test_error_names_the_missing_token_when_the_role_cannot_create_pools(
     await asyncio.to_thread(start("migrate", "--store", fresh_database).communicate)
     async with roles.made_in(fresh_database) as role:
         worker = start("worker", "--store", role.dsn, "--pool", "large")
-        said, _ = await asyncio.to_thread(worker.communicate)
+        result, _ = await asyncio.to_thread(worker.communicate)
     assert worker.returncode == 1
-    # Before it stands what else was swept up on this machine.
-    [first, second, third] = said.splitlines()[-3:]
+    # Before it are lines about other leftovers of this machine.
+    [first, second, third] = result.splitlines()[-3:]
     assert first.startswith("workron: WORKRON_TOKEN is not set; only the owner")
     assert "SELECT workron.ensure_pool('default', 'large', 'TOKEN', NULL)" in second
     assert "permission denied" in third
@@ -170,7 +170,7 @@ def test_running_job_finishes_when_the_worker_drains(
     (fifos / "on").read_text()
     call("submit", write("later"), "--store", url)
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker draining")
+    _read_log_until(worker, "worker draining")
     (fifos / "go").write_text("")
     worker.communicate()
     assert worker.returncode == 0
@@ -180,7 +180,7 @@ def test_running_job_finishes_when_the_worker_drains(
 def test_signal_changes_nothing_when_the_worker_is_exiting(start: Start, url: str) -> None:
     _token(url)
     worker = start("worker", "--store", url)
-    _hear(worker, "worker registered")
+    _read_log_until(worker, "worker registered")
     for _ in range(1000):
         worker.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -205,14 +205,14 @@ def test_job_is_stopped_and_requeued_without_a_failure_when_it_outlasts_the_grac
     worker = start("worker", "--store", url, "--grace", grace)
     pid = (fifos / "on").read_text().strip()
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker draining")
-    # Two signals that come at once are one.
+    _read_log_until(worker, "worker draining")
+    # Two signals that arrive at once count as one.
     if signals == 2:
         worker.send_signal(signal.SIGTERM)
-    _hear(worker, "stopping running jobs and requeueing them")
+    _read_log_until(worker, "stopping running jobs and requeueing them")
     worker.communicate()
     assert worker.returncode == 0
-    assert not _lives(int(pid))
+    assert not _is_alive(int(pid))
     row = _row(call, url)
     assert (row["phase"], row["failures"], row["losses"]) == ("Queued", 0, 0)
 
@@ -235,7 +235,7 @@ def test_runner_kills_the_command_when_its_agent_is_frozen_past_the_lease(
     with (tmp_path / "life").open() as life:
         assert life.readline() == "1\n"
         worker.send_signal(signal.SIGSTOP)
-        # It ends when nobody holds its other end any more.
+        # The read ends when no process has the other end open.
         assert life.read() == ""
         assert _state(worker.pid) == "T"
     worker.send_signal(signal.SIGCONT)
@@ -260,15 +260,15 @@ def test_next_worker_kills_leftover_processes_when_worker_and_runner_were_killed
     worker = start("worker", "--store", url)
     command = int((fifos / "on").read_text())
     [runner] = _children(worker.pid)
-    # Stopped first, it cannot do what it is for.
+    # It is stopped first, so that it cannot kill the command.
     os.kill(runner, signal.SIGSTOP)
     worker.kill()
     worker.wait()
     os.kill(runner, signal.SIGKILL)
-    assert _lives(command)
-    said, _ = start("worker", "--store", url, "--idle-exit", "1ms").communicate()
-    assert '"event":"cleaned up after dead worker"' in said
-    assert not _lives(command)
+    assert _is_alive(command)
+    result, _ = start("worker", "--store", url, "--idle-exit", "1ms").communicate()
+    assert '"event":"cleaned up after dead worker"' in result
+    assert not _is_alive(command)
     assert list(fifos.glob("workron-*")) == []
 
 
@@ -277,7 +277,7 @@ def _children(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     return pathlib.Path(f"/proc/{pid}").exists() and _state(pid) != "Z"
 
 
@@ -308,9 +308,9 @@ def _state(pid: int) -> str:
 def test_option_is_refused_when_its_value_is_invalid(
     call: Call, tmp_path: pathlib.Path, given: list[str], words: str
 ) -> None:
-    said = call("worker", *(one.format(tmp_path) for one in given))
-    assert said.code == 2
-    assert words in said.err
+    result = call("worker", *(one.format(tmp_path) for one in given))
+    assert result.code == 2
+    assert words in result.err
 
 
 def test_worker_exits_when_its_token_is_unknown(
@@ -318,7 +318,7 @@ def test_worker_exits_when_its_token_is_unknown(
 ) -> None:
     call("submit", write("hello"), "--store", url)
     monkeypatch.setenv("WORKRON_TOKEN", "a-guess")
-    said = call("worker", "--store", url)
-    assert said.code == 1
-    assert said.err.count("the token is unknown or has expired; create a new one") == 1
-    assert "a-guess" not in said.err
+    result = call("worker", "--store", url)
+    assert result.code == 1
+    assert result.err.count("the token is unknown or has expired; create a new one") == 1
+    assert "a-guess" not in result.err

@@ -1,4 +1,4 @@
-"""How a worker keeps its commands apart, and what it says where it cannot."""
+"""The isolation options of `workron worker`."""
 
 import os
 import pathlib
@@ -26,8 +26,8 @@ def test_commands_have_their_own_uids_when_a_range_is_given(
         monkeypatch.setenv("TMPDIR", str(folder))
         call("submit", write("hello", command="id -u"), "--store", url)
         given = ("--slots", 2, "--uids", spare_uids.UIDS, "--max-jobs", 1)
-        said = call("worker", "--store", url, *given)
-        assert said.code == 0, said
+        result = call("worker", "--store", url, *given)
+        assert result.code == 0, result
     assert (
         spare_uids.UIDS.first
         < int(call("output", "hello", "--store", url).out)

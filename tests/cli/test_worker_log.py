@@ -1,4 +1,4 @@
-"""What a worker logs: enough to follow each attempt, and nothing that is nobody's business."""
+"""The log of a worker: it follows each attempt, and contains no secrets."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def _lines(text: str) -> list[dict[str, Any]]:
 def _assert_it_names_an_attempt(line: dict[str, Any]) -> None:
     assert line["name"] == "default/hello/hello"
     assert (line["attempt"], line["level"]) == (1, "info")
-    # As text: what reads JSON as JavaScript does would round such numbers.
+    # As text, because JavaScript and some JSON readers round such large numbers.
     assert int(line["job"]) > 0
     assert int(line["fence"]) > 0
     assert {type(line["job"]), type(line["fence"])} == {str}
@@ -77,9 +77,11 @@ def test_trace_of_a_job_is_in_its_environment_and_its_log_lines(
 ) -> None:
     job = write("hello", command='echo "$TRACEPARENT"', more=_ENV.format(_PARENT))
     call("submit", job, "--store", url)
-    said = call("worker", "--store", url, "--max-jobs", "1")
+    result = call("worker", "--store", url, "--max-jobs", "1")
     assert call("output", "hello", "--store", url).out == f"{_PARENT}\n"
-    traces = [one.get("trace_id") for one in _lines(said.err) if one["event"].startswith("attempt")]
+    traces = [
+        one.get("trace_id") for one in _lines(result.err) if one["event"].startswith("attempt")
+    ]
     assert traces == [_TRACE]
 
 
@@ -88,16 +90,16 @@ def test_trace_is_not_logged_when_it_is_invalid(
     call: Call, write: Write, url: str, value: str
 ) -> None:
     call("submit", write("hello", more=_ENV.format(value)), "--store", url)
-    said = call("worker", "--store", url, "--max-jobs", "1")
-    assert "attempt ended" in said.err
-    assert "trace_id" not in said.err
+    result = call("worker", "--store", url, "--max-jobs", "1")
+    assert "attempt ended" in result.err
+    assert "trace_id" not in result.err
 
 
 def test_log_is_text_when_the_option_says_so(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
-    said = call("worker", "--store", url, "--max-jobs", "1", "--log", "text")
-    assert "attempt ended" in said.err
-    assert not said.err.startswith("{")
+    result = call("worker", "--store", url, "--max-jobs", "1", "--log", "text")
+    assert "attempt ended" in result.err
+    assert not result.err.startswith("{")
 
 
 _TASKS = (
@@ -148,7 +150,7 @@ async def test_log_has_no_value_of_an_environment_and_no_credential(
 
 
 def _read_on(worker: subprocess.Popen[str], event: str) -> str:
-    """Read the log up to this event, and give what was read."""
+    """Read the log up to this event, and return it."""
     assert worker.stdout is not None
     read = ""
     for line in worker.stdout:
@@ -168,8 +170,8 @@ def test_trace_of_the_submitter_is_given_to_the_jobs_without_changing_their_cont
     call("submit", file, "--store", url)
     monkeypatch.delenv("TRACEPARENT")
     assert "unchanged" in call("submit", file, "--store", url).out
-    said = call("worker", "--store", url, "--max-jobs", "1")
-    assert _TRACE in said.err
+    result = call("worker", "--store", url, "--max-jobs", "1")
+    assert _TRACE in result.err
     member = "flow/hello" if tasks else "flow"
     assert call("output", member, "--store", url).out == f"{_PARENT}\n"
 
@@ -181,17 +183,17 @@ def test_commands_cannot_read_the_memory_of_the_process_with_the_credentials(
     manifest = write("hello")
     call("submit", manifest, "--store", url)
     words = ["--max-jobs", "1"] if command == "worker" else [str(manifest)]
-    said = call(command, "--store", url, *words)
-    assert (said.code, said.is_hidden) == (0, True)
+    result = call(command, "--store", url, *words)
+    assert (result.code, result.is_hidden) == (0, True)
     assert not call("get", "--store", url).is_hidden
 
 
 def test_log_line_is_json_when_its_fields_are_unusual(capfd: pytest.CaptureFixture[str]) -> None:
-    told = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
+    printed = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
     try:
         logging.serve("json")
         structlog.get_logger().warning("plain", path=pathlib.Path("x"))
-        structlog.get_logger().warning("said", **told)
+        structlog.get_logger().warning("said", **printed)
     finally:
         structlog.reset_defaults()
     plain, line = _lines(capfd.readouterr().err)

@@ -1,4 +1,4 @@
-"""`workron worker --runner`: what it is refused with, and a worker whose runner waits for it."""
+"""`workron worker --runner`: invalid options, and a worker with an external runner."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ from workron_worker.runner_connection import ChildRunners, SocketRunners
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., "subprocess.Popen[str]"]
 
-_DOOR = pathlib.Path("/workron/socket")
+_SOCKET = pathlib.Path("/workron/socket")
 _USUAL: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
 
 
@@ -34,7 +34,7 @@ def test_isolation_options_are_refused_when_the_runner_is_external(
     asked: dict[str, Any], option: str
 ) -> None:
     with pytest.raises(errors.InputError) as refused:
-        worker.runners_from_options(_DOOR, **_USUAL | asked)
+        worker.runners_from_options(_SOCKET, **_USUAL | asked)
     assert str(refused.value) == (
         f"{option} cannot be combined with --runner; pass it where that runner is started:"
         f" python3 -m workron_runner --socket /workron/socket {option}"
@@ -48,30 +48,30 @@ def test_runner_path_is_refused_when_no_socket_can_have_it(path: str) -> None:
 
 
 def test_runner_is_a_child_when_no_path_is_given() -> None:
-    assert isinstance(worker.runners_from_options(_DOOR, **_USUAL), SocketRunners)
+    assert isinstance(worker.runners_from_options(_SOCKET, **_USUAL), SocketRunners)
     assert isinstance(worker.runners_from_options(None, **_USUAL), ChildRunners)
 
 
 def test_commands_run_in_the_external_runner_when_a_path_is_given(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "door"
+    path = tmp_path / "socket"
     monkeypatch.setenv("WORKRON_RUNNER", str(path))
     call("submit", write("hello", command="echo $HOME"), "--store", url)
-    (tmp_path / "room").mkdir()
+    (tmp_path / "runner").mkdir()
     with subprocess.Popen(
-        [*COMMAND, "--socket", str(path)], env=environment(tmp_path / "room")
-    ) as apart:
-        said = call("worker", "--store", url, "--max-jobs", 1)
-        assert (said.code, apart.wait()) == (0, 0)
-    assert call("output", "hello", "--store", url).out.startswith(f"{tmp_path}/room/workron-")
+        [*COMMAND, "--socket", str(path)], env=environment(tmp_path / "runner")
+    ) as runner:
+        result = call("worker", "--store", url, "--max-jobs", 1)
+        assert (result.code, runner.wait()) == (0, 0)
+    assert call("output", "hello", "--store", url).out.startswith(f"{tmp_path}/runner/workron-")
 
 
 def test_worker_exits_on_the_first_signal_when_it_waits_for_its_runner(
     call: Call, start: Start, url: str, tmp_path: pathlib.Path
 ) -> None:
     call("migrate", "--store", url)
-    worker = start("worker", "--store", url, "--runner", tmp_path / "door")
+    worker = start("worker", "--store", url, "--runner", tmp_path / "socket")
     assert worker.stdout is not None
     events = (json.loads(line)["event"] for line in worker.stdout)
     assert "waiting for runner" in events
@@ -86,8 +86,8 @@ def test_worker_has_the_uid_of_its_pod_in_its_name(
     monkeypatch.setenv("WORKRON_POD_UID", "0B5FBD2E-0F39-4B8C-8BD4-0D1F6A0D2A51")
     worker = start("worker", "--store", url, "--idle-exit", "1ms")
     assert worker.stdout is not None
-    said = [json.loads(line) for line in worker.stdout]
-    [name] = [one["worker"] for one in said if one["event"] == "worker registered"]
+    result = [json.loads(line) for line in worker.stdout]
+    [name] = [one["worker"] for one in result if one["event"] == "worker registered"]
     assert name == "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"
 
 
@@ -95,6 +95,6 @@ def test_worker_is_refused_when_the_pod_uid_is_invalid(
     call: Call, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKRON_POD_UID", "worker-0")
-    said = call("worker", "--store", url)
-    assert said.code == 2
-    assert "WORKRON_POD_UID is 'worker-0', which is not a pod uid" in said.err
+    result = call("worker", "--store", url)
+    assert result.code == 2
+    assert "WORKRON_POD_UID is 'worker-0', which is not a pod uid" in result.err

@@ -1,4 +1,4 @@
-"""A store in memory with a clock that tests turn by hand."""
+"""A store in memory with a clock that tests advance."""
 
 import random
 import uuid
@@ -19,20 +19,20 @@ from workron.store.api import Store
 from workron.store.types import Registration, Session
 
 
-class HandClock:
-    """Stands still until somebody turns it."""
+class ManualClock:
+    """Stands still until a test advances it."""
 
     def __init__(self) -> None:
-        self.turned = timedelta(0)
+        self.elapsed = timedelta(0)
 
     def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + self.turned
+        return datetime(2026, 1, 1, tzinfo=UTC) + self.elapsed
 
     def monotonic(self) -> float:
-        return self.turned.total_seconds()
+        return self.elapsed.total_seconds()
 
-    def turn(self, seconds: float) -> None:
-        self.turned += timedelta(seconds=seconds)
+    def advance(self, seconds: float) -> None:
+        self.elapsed += timedelta(seconds=seconds)
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +48,12 @@ async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-async def store(clock: HandClock) -> AsyncIterator[Store]:
+async def store(clock: ManualClock) -> AsyncIterator[Store]:
     store = await connect.connect("memory:", clock=clock, rng=random.Random())
     yield store
     await store.close()
@@ -79,7 +79,7 @@ async def submit(store: Store, plan: Plan) -> JobId:
     return submitted.run
 
 
-async def hire(store: Store, name: str = "worker") -> Session:
+async def register_worker(store: Store, name: str = "worker") -> Session:
     """Register a worker of the pool `default`."""
     token = await store.ensure_pool("default", "default")
     return await store.register(Registration(token, name, uuid.uuid4(), 10))

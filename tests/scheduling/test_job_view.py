@@ -1,4 +1,4 @@
-"""Objects as clients see them: in the shape of their manifests, and readable as such."""
+"""Objects as clients read them: in the shape of their manifests, with a status."""
 
 import json
 import uuid
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.scheduling.conftest import hire, job, submit, workflow
+from tests.scheduling.conftest import job, register_worker, submit, workflow
 from workron.core.ids import ClaimId
 from workron.core.manifest import load
 from workron.core.model.status import JobStatus, WorkflowStatus
@@ -24,12 +24,12 @@ async def _run(store: Store, name: str) -> RunRow:
 
 async def _end_jobs(store: Store, **ends: Outcome) -> None:
     """End each ready job by its name."""
-    session = await hire(store)
+    session = await register_worker(store)
     claimed = await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(10)])
-    told = [(one, ends[one.name]) for one in claimed]
+    ended = [(one, ends[one.name]) for one in claimed]
     reports = [
         AttemptReport(one.job, *one.ref, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
-        for one, outcome in told
+        for one, outcome in ended
     ]
     await store.complete(session.key, reports)
 

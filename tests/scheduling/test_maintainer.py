@@ -1,4 +1,4 @@
-"""The maintainer's duties, step by step, with a clock that the test turns."""
+"""The duties of the maintainer, step by step, with a clock that the test advances."""
 
 import asyncio
 import dataclasses
@@ -7,27 +7,28 @@ from typing import Any
 
 import pytest
 
-from tests.scheduling.conftest import HandClock, hire, job, submit, workflow
+from tests.scheduling.conftest import ManualClock, job, register_worker, submit, workflow
 from workron.core import errors
 from workron.core.ids import ClaimId, JobId
+from workron.core.lease import WorkerHeartbeat
 from workron.core.states import Reason, State
-from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMetrics
+from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMetrics, reap_proven
 from workron.store.api import Store
 from workron.store.types import AttemptReport, AuditResult, Outcome, ReapResult
 
 
 @pytest.fixture
-def maintainer(store: Store, clock: HandClock) -> Maintainer:
+def maintainer(store: Store, clock: ManualClock) -> Maintainer:
     return Maintainer(store, clock, uuid.uuid4())
 
 
-async def _settle(maintainer: Maintainer) -> None:
+async def _step_until_idle(maintainer: Maintainer) -> None:
     while await maintainer.step():
         pass
 
 
 async def _claim(store: Store, run: JobId) -> tuple[Any, Any]:
-    session = await hire(store)
+    session = await register_worker(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
     assert claimed.job >= run
     return session, claimed
@@ -39,13 +40,13 @@ async def _state(store: Store, run: JobId) -> tuple[State, Reason | None]:
 
 
 async def test_job_is_queued_when_its_start_time_has_come(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     run = await submit(store, job("later", startAfter="2026-01-01T01:00:00Z"))
-    await _settle(maintainer)
+    await _step_until_idle(maintainer)
     assert await _state(store, run) == (State.WAITING, Reason.SCHEDULED)
-    clock.turn(3601)
-    await _settle(maintainer)
+    clock.advance(3601)
+    await _step_until_idle(maintainer)
     assert await _state(store, run) == (State.QUEUED, None)
 
 
@@ -62,58 +63,58 @@ async def test_skips_propagate_to_the_end_of_a_dag(store: Store, maintainer: Mai
             )
         ],
     )
-    await _settle(maintainer)
+    await _step_until_idle(maintainer)
     assert await _state(store, run) == (State.FAILED, Reason.MEMBER_FAILED)
 
 
 async def test_worker_is_reaped_when_no_heartbeat_arrives_for_a_lease(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     run = await submit(store, job("held"))
     await _claim(store, run)
     for _ in range(60):
-        await _settle(maintainer)
+        await _step_until_idle(maintainer)
         assert (await _state(store, run))[0] is State.RUNNING
-        clock.turn(1)
-    await _settle(maintainer)
+        clock.advance(1)
+    await _step_until_idle(maintainer)
     assert (await _state(store, run))[0] is State.QUEUED
 
 
 async def test_worker_is_not_reaped_when_its_heartbeats_arrive(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     run = await submit(store, job("held"))
     session, _ = await _claim(store, run)
     for _ in range(30):
         await store.heartbeat(session.key)
-        await _settle(maintainer)
-        clock.turn(1)
+        await _step_until_idle(maintainer)
+        clock.advance(1)
     assert (await _state(store, run))[0] is State.RUNNING
 
 
 async def test_no_worker_is_reaped_when_the_maintainer_itself_was_suspended(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     run = await submit(store, job("held"))
     await _claim(store, run)
-    await _settle(maintainer)
-    clock.turn(3600)
-    await _settle(maintainer)
+    await _step_until_idle(maintainer)
+    clock.advance(3600)
+    await _step_until_idle(maintainer)
     assert (await _state(store, run))[0] is State.RUNNING
 
 
 async def test_rounds_are_shorter_when_a_worker_has_a_short_lease(
-    store: Store, maintainer: Maintainer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, maintainer: Maintainer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await hire(store)
-    looks = await store.list_heartbeats()
-    short = [dataclasses.replace(one, lease_seconds=2.0) for one in looks]
+    await register_worker(store)
+    heartbeats = await store.list_heartbeats()
+    short = [dataclasses.replace(one, lease_seconds=2.0) for one in heartbeats]
     monkeypatch.setattr(store, "list_heartbeats", _answering(short))
     reaped: list[Any] = []
     monkeypatch.setattr(store, "reap", _answering_reap(reaped))
     for _ in range(12):
         await maintainer.step()
-        clock.turn(0.25)
+        clock.advance(0.25)
     assert reaped
 
 
@@ -133,52 +134,52 @@ def _answering_reap(reaped: list[Any]) -> Any:
 
 
 async def test_waiting_job_fails_when_its_deadline_has_passed(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     run = await submit(store, job("late", deadline="1m"))
-    await _settle(maintainer)
-    clock.turn(61)
-    await _settle(maintainer)
+    await _step_until_idle(maintainer)
+    clock.advance(61)
+    await _step_until_idle(maintainer)
     assert await _state(store, run) == (State.FAILED, Reason.DEADLINE_EXCEEDED)
 
 
 async def test_standby_moves_no_jobs(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     other = Maintainer(store, clock, uuid.uuid4())
     await maintainer.step()
     run = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
-    clock.turn(6)
+    clock.advance(6)
     assert await other.step() == 0
     assert (await _state(store, run))[0] is State.WAITING
 
 
 async def test_standby_is_elected_when_the_lease_of_the_maintainer_expires(
-    store: Store, maintainer: Maintainer, clock: HandClock
+    store: Store, maintainer: Maintainer, clock: ManualClock
 ) -> None:
     other = Maintainer(store, clock, uuid.uuid4())
     await maintainer.step()
-    clock.turn(11)
+    clock.advance(11)
     run = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
-    await _settle(other)
+    await _step_until_idle(other)
     assert (await _state(store, run))[0] is State.QUEUED
 
 
 async def test_maintainer_retries_when_the_store_is_unavailable_and_resigns_at_the_end(
-    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maintainer = Maintainer(store, clock, uuid.uuid4(), round_seconds=0.0)
     elect, elected, calls = store.elect, asyncio.Event(), []
 
-    async def away_at_first(holder: uuid.UUID, lease_seconds: float) -> bool:
+    async def fail_at_first(holder: uuid.UUID, lease_seconds: float) -> bool:
         calls.append(holder)
         if len(calls) == 1:
-            raise errors.StoreUnreachableError("away")
+            raise errors.StoreUnreachableError("db does not answer")
         answer = await elect(holder, lease_seconds)
         elected.set()
         return answer
 
-    monkeypatch.setattr(store, "elect", away_at_first)
+    monkeypatch.setattr(store, "elect", fail_at_first)
     run = asyncio.create_task(maintainer.run(store.wait_for_work))
     await elected.wait()
     assert not await elect(uuid.uuid4(), 10.0)
@@ -204,7 +205,7 @@ async def test_orphaned_claims_are_reaped_in_the_first_round(
 async def test_audit_continues_after_the_last_job_and_logs_what_it_finds(
     store: Store,
     maintainer: Maintainer,
-    clock: HandClock,
+    clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -217,31 +218,31 @@ async def test_audit_continues_after_the_last_job_and_logs_what_it_finds(
     monkeypatch.setattr(store, "audit", audit)
     while len(behind) < 2:
         await maintainer.step()
-        clock.turn(10)
+        clock.advance(10)
     assert behind == [0, 7]
-    said = capsys.readouterr()
-    assert "jobs wait although their upstreams have ended" in said.out + said.err
+    printed = capsys.readouterr()
+    assert "jobs wait although their upstreams have ended" in printed.out + printed.err
 
 
-async def test_moves_of_each_duty_are_counted(store: Store, clock: HandClock) -> None:
+async def test_moves_of_each_duty_are_counted(store: Store, clock: ManualClock) -> None:
     metrics = MaintainerMetrics(clock)
     maintainer = Maintainer(store, clock, uuid.uuid4(), metrics)
     await _claim(store, await submit(store, job("held")))
     await submit(store, job("late", deadline="1h"))
     await submit(store, job("later", startAfter="2026-01-01T00:00:30Z"))
     for _ in range(70):
-        await _settle(maintainer)
+        await _step_until_idle(maintainer)
         assert (metrics.is_elected, metrics.round_age) == (True, 0)
-        clock.turn(1)
-    clock.turn(3600)
-    await _settle(maintainer)
+        clock.advance(1)
+    clock.advance(3600)
+    await _step_until_idle(maintainer)
     assert metrics.moved[Duty.PROMOTE] >= 1
     assert (metrics.reaped_workers, metrics.moved[Duty.REAP]) == (1, 1)
     assert metrics.moved[Duty.EXPIRE] == 1
 
 
 async def test_standby_completes_rounds_until_the_store_fails(
-    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metrics = MaintainerMetrics(clock)
     await Maintainer(store, clock, uuid.uuid4()).step()
@@ -249,15 +250,17 @@ async def test_standby_completes_rounds_until_the_store_fails(
     assert metrics.why_not_ready()
     await second.step()
     assert (metrics.why_not_ready(), metrics.is_elected) == (None, False)
-    monkeypatch.setattr(store, "elect", _failing(errors.StoreUnreachableError("away")))
-    clock.turn(2)
+    monkeypatch.setattr(
+        store, "elect", _failing(errors.StoreUnreachableError("db does not answer"))
+    )
+    clock.advance(2)
     with pytest.raises(errors.StoreUnreachableError):
         await second.step()
     assert metrics.round_age == 2
 
 
 async def test_missed_jobs_and_the_last_error_are_kept_when_the_maintainer_fails(
-    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metrics = MaintainerMetrics(clock)
 
@@ -277,3 +280,18 @@ def _failing(error: Exception) -> Any:
         raise error
 
     return call
+
+
+async def test_claims_are_requeued_when_a_worker_is_proven_dead(
+    store: Store,
+) -> None:
+    run = await submit(store, job("a"))
+    dead, _ = await register_worker(store, "dead"), await register_worker(store, "alive")
+    await store.claim(dead.key, [ClaimId(uuid.uuid4())])
+
+    async def is_dead(worker: WorkerHeartbeat) -> bool:
+        return worker.name == "dead"
+
+    assert [one.name for one in await reap_proven(store, is_dead)] == ["dead"]
+    assert (await store.list_jobs(run))[0].state is State.QUEUED
+    assert [one.name for one in await store.list_heartbeats()] == ["alive"]

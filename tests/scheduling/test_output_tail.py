@@ -1,4 +1,4 @@
-"""Output as text: nothing in it that a terminal obeys, and never more than asked for."""
+"""Output as text: without control sequences, and not longer than requested."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How long a job took is how long its last attempt took."""
+"""The time of a job is that of its last attempt."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -16,14 +16,14 @@ def _at(seconds: float) -> Any:
     return rows.NOON + timedelta(seconds=seconds)
 
 
-class Reader:
-    """One job failed after 2 s, lay for an hour, and succeeded in 3 s."""
+class FakeReader:
+    """A store in which each job failed after 2 s, waited for an hour, and succeeded in 3 s."""
 
     def __init__(self) -> None:
-        self.asked: list[JobId] = []
+        self.read: list[JobId] = []
 
     async def list_attempts(self, job: JobId) -> list[AttemptRow]:
-        self.asked.append(job)
+        self.read.append(job)
         return [
             AttemptRow(job, 1, "Retry", None, 1, "w", _at(0), _at(2)),
             AttemptRow(job, 2, "Succeeded", None, 0, "w", _at(3600), _at(3603)),
@@ -35,21 +35,21 @@ def _row(**fields: Any) -> JobRow:
 
 
 async def test_time_is_that_of_the_last_attempt_when_a_job_was_retried() -> None:
-    found = await job_view.last_run_time(cast("ReadStore", Reader()), _row(attempts=2))
+    found = await job_view.last_run_time(cast("ReadStore", FakeReader()), _row(attempts=2))
     assert found == (_at(3600), 3.0)
 
 
 async def test_no_attempts_are_read_when_the_row_has_the_time() -> None:
-    reader = Reader()
+    reader = FakeReader()
     for fields in ({"attempts": 1}, {"attempts": 2, "kind": Kind.WORKFLOW}):
         assert await job_view.last_run_time(cast("ReadStore", reader), _row(**fields)) == (
             _at(0),
             3603.0,
         )
-    assert reader.asked == []
+    assert reader.read == []
 
 
 async def test_times_of_many_jobs_are_returned_by_job() -> None:
     many = [_row(job=number, attempts=1 + number % 2) for number in range(250)]
-    spans = await job_view.run_times(cast("ReadStore", Reader()), many)
+    spans = await job_view.run_times(cast("ReadStore", FakeReader()), many)
     assert [spans[row.job].seconds for row in many] == [3603.0, 3.0] * 125

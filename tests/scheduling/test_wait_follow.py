@@ -1,4 +1,4 @@
-"""Follow: every part of every attempt, once and in order, up to the job's end."""
+"""`follow` yields every part of every attempt, once and in order, until the job ends."""
 
 import asyncio
 import uuid
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.scheduling.conftest import HandClock, hire, job, submit
+from tests.scheduling.conftest import ManualClock, job, register_worker, submit
 from workron.core import errors, payloads
 from workron.core.ids import ClaimId, JobId
 from workron.scheduling import wait
@@ -17,12 +17,12 @@ from workron.store.types import AttemptReport, ClaimedJob, Outcome, Session
 
 
 class Follower:
-    """Follows a job, one part after the other."""
+    """Follows a job, part by part."""
 
-    def __init__(self, store: Store, clock: HandClock, run: JobId) -> None:
-        self.said = list[str]()
+    def __init__(self, store: Store, clock: ManualClock, run: JobId) -> None:
+        self.messages = list[str]()
         self._parts: AsyncIterator[OutputPart] = wait.follow(
-            store, run, StoreOutage(clock, self.said.append, pause_seconds=0)
+            store, run, StoreOutage(clock, self.messages.append, pause_seconds=0)
         )
 
     async def next(self) -> OutputPart:
@@ -32,8 +32,8 @@ class Follower:
         return [part async for part in self._parts]
 
 
-class Hand:
-    """A worker that does what a test tells it to."""
+class FakeWorker:
+    """A worker whose steps a test calls."""
 
     def __init__(self, store: Store, session: Session) -> None:
         self._store = store
@@ -57,8 +57,8 @@ class Hand:
 
 
 @pytest.fixture
-async def hand(store: Store) -> Hand:
-    return Hand(store, await hire(store))
+async def worker(store: Store) -> FakeWorker:
+    return FakeWorker(store, await register_worker(store))
 
 
 @pytest.fixture
@@ -67,44 +67,44 @@ async def run(store: Store) -> JobId:
 
 
 @pytest.fixture
-def follower(store: Store, clock: HandClock, run: JobId) -> Follower:
+def follower(store: Store, clock: ManualClock, run: JobId) -> Follower:
     return Follower(store, clock, run)
 
 
-async def test_parts_arrive_as_they_are_stored(follower: Follower, hand: Hand) -> None:
+async def test_parts_arrive_as_they_are_stored(follower: Follower, worker: FakeWorker) -> None:
     first = asyncio.create_task(follower.next())
     await asyncio.sleep(0)
-    await hand.claim()
-    await hand.write(b"one\0")
+    await worker.claim()
+    await worker.write(b"one\0")
     assert await first == OutputPart(1, b"one\0")
-    await hand.write(b"two")
+    await worker.write(b"two")
     assert await follower.next() == OutputPart(1, b"two")
-    await hand.end(kept=b"the end")
+    await worker.end(kept=b"the end")
     assert await follower.rest() == [OutputPart(1, b"the end")]
 
 
-async def test_stored_output_comes_first(follower: Follower, hand: Hand) -> None:
-    await hand.claim()
+async def test_stored_output_comes_first(follower: Follower, worker: FakeWorker) -> None:
+    await worker.claim()
     pieces = [b"%d" % number for number in range(2 * payloads.CHUNKS_PER_READ + 1)]
     for piece in pieces:
-        await hand.write(piece)
-    await hand.end()
+        await worker.write(piece)
+    await worker.end()
     assert [part.data for part in await follower.rest()] == pieces
 
 
 async def test_next_attempt_is_reported_and_followed(
-    follower: Follower, hand: Hand, store: Store, clock: HandClock
+    follower: Follower, worker: FakeWorker, store: Store, clock: ManualClock
 ) -> None:
-    await hand.claim()
-    await hand.write(b"one")
+    await worker.claim()
+    await worker.write(b"one")
     assert await follower.next() == OutputPart(1, b"one")
     for kept in (b"more of one", b""):
-        await hand.end(Outcome.RETRY, kept)
-        clock.turn(1)
+        await worker.end(Outcome.RETRY, kept)
+        clock.advance(1)
         await store.promote(10)
-        await hand.claim()
-    await hand.write(b"three")
-    await hand.end()
+        await worker.claim()
+    await worker.write(b"three")
+    await worker.end()
     assert await follower.rest() == [
         OutputPart(1, b"more of one"),
         OutputPart(2, b""),
@@ -114,14 +114,14 @@ async def test_next_attempt_is_reported_and_followed(
 
 
 async def test_only_the_current_attempt_is_followed_when_a_job_was_retried(
-    follower: Follower, hand: Hand, store: Store, clock: HandClock
+    follower: Follower, worker: FakeWorker, store: Store, clock: ManualClock
 ) -> None:
-    await hand.claim()
-    await hand.end(Outcome.RETRY, b"one")
-    clock.turn(1)
+    await worker.claim()
+    await worker.end(Outcome.RETRY, b"one")
+    clock.advance(1)
     await store.promote(10)
-    await hand.claim()
-    await hand.end(kept=b"two")
+    await worker.claim()
+    await worker.end(kept=b"two")
     assert await follower.rest() == [OutputPart(2, b"two")]
 
 
@@ -135,24 +135,24 @@ async def test_follow_ends_when_the_job_never_runs(
 
 
 async def test_follow_continues_after_an_outage(
-    store: Store, clock: HandClock, run: JobId, hand: Hand
+    store: Store, clock: ManualClock, run: JobId, worker: FakeWorker
 ) -> None:
-    await hand.claim()
-    await hand.write(b"one")
-    await hand.end()
+    await worker.claim()
+    await worker.write(b"one")
+    await worker.end()
     left = {"get_jobs": 2, "read_output_chunks": 2}
 
-    class Away:
+    class UnreachableStore:
         def __getattr__(self, verb: str) -> Callable[..., Any]:
             async def call(*given: Any) -> Any:
                 left[verb] = left.get(verb, 0) - 1
                 if left[verb] >= 0:
-                    raise errors.StoreUnreachableError("the store is away")
+                    raise errors.StoreUnreachableError("db does not answer")
                 return await getattr(store, verb)(*given)
 
             return call
 
-    follower = Follower(cast("Store", Away()), clock, run)
+    follower = Follower(cast("Store", UnreachableStore()), clock, run)
     assert await follower.rest() == [OutputPart(1, b"one")]
-    assert follower.said.count("the store answers again") == 2
+    assert follower.messages.count("the store answers again") == 2
     assert max(left.values()) < 0

@@ -1,4 +1,4 @@
-"""A server that answers probes, and that no client can keep from answering the next one."""
+"""The HTTP server of health and metrics: a slow client does not block other clients."""
 
 import contextlib
 import errno
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.http_client import ask, heard, rest, said
-from tests.scheduling.conftest import HandClock
+from tests.cli.http_client import read_all, read_answer, request, send
+from tests.scheduling.conftest import ManualClock
 from workron.cli import system_clock
 from workron.telemetry.health import HealthServer, HttpPage, Pages
 
 _LIMIT = 16
-"""Connections that are held at once."""
+"""Open connections at a time."""
 
 
 def _broken() -> HttpPage:
@@ -51,7 +51,7 @@ def port(serve: Callable[..., HealthServer]) -> int:
 
 
 def _trickle(stream: socket.socket) -> bytes:
-    """Send a byte now and then until the other side has had enough; give what it said."""
+    """Send bytes slowly until the server closes the connection; return its answer."""
     with contextlib.suppress(ConnectionError):
         while True:
             stream.sendall(b"x")
@@ -72,59 +72,59 @@ def _connect(port: int) -> socket.socket:
 
 @pytest.mark.parametrize("path", ["/page", "/page?x=1"])
 def test_page_is_served_at_its_path(port: int, path: str) -> None:
-    answer = ask(port, path)
+    answer = request(port, path)
     assert (answer.status, answer.body) == (200, "words\n")
     assert answer.headers["Content-Length"] == "6"
     assert answer.headers["Connection"] == "close"
 
 
 def test_body_is_left_out_when_the_method_is_head(port: int) -> None:
-    answer = ask(port, "/page", "HEAD")
+    answer = request(port, "/page", "HEAD")
     assert (answer.status, answer.body, answer.headers["Content-Length"]) == (200, "", "6")
 
 
 @pytest.mark.parametrize("path", ["/", "/page/", "/../page", "*", "/%70age"])
 def test_status_is_404_when_the_path_is_unknown(port: int, path: str) -> None:
-    assert ask(port, path).status == 404
+    assert request(port, path).status == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
 def test_status_is_405_when_the_method_is_not_allowed(port: int, method: str) -> None:
-    answer = ask(port, "/page", method)
+    answer = request(port, "/page", method)
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
 def test_answer_arrives_when_the_client_sends_a_body(port: int) -> None:
     head = b"POST /page HTTP/1.1\r\nContent-Length: 20000\r\n\r\n"
-    assert said(port, head + b"x" * 20000).status == 405
+    assert send(port, head + b"x" * 20000).status == 405
 
 
 @pytest.mark.parametrize("request_", [b"\0\xff\r\n\r\n", b"GET\r\n\r\n", b"GET /page HTTP\r\n\r\n"])
 def test_status_is_400_when_the_request_is_invalid(port: int, request_: bytes) -> None:
-    assert said(port, request_).status == 400
+    assert send(port, request_).status == 400
 
 
 def test_status_is_431_when_the_header_is_too_long(port: int) -> None:
-    assert said(port, b"GET /page HTTP/1.1\r\nX: " + b"x" * 66000).status == 431
+    assert send(port, b"GET /page HTTP/1.1\r\nX: " + b"x" * 66000).status == 431
 
 
 def test_request_is_answered_when_it_arrives_byte_by_byte(port: int) -> None:
     with _connect(port) as stream:
         for byte in b"GET /page HTTP/1.0\r\n\r\n":
             stream.sendall(bytes([byte]))
-        assert heard(stream).status == 200
+        assert read_answer(stream).status == 200
 
 
 def test_request_is_answered_when_the_client_has_closed_its_side(port: int) -> None:
     with _connect(port) as stream:
         stream.sendall(b"GET /page HTTP/1.1\r\n\r\n")
         stream.shutdown(socket.SHUT_WR)
-        assert heard(stream).status == 200
+        assert read_answer(stream).status == 200
 
 
 def test_status_is_500_when_a_page_fails(port: int) -> None:
-    assert ask(port, "/broken").status == 500
-    assert ask(port, "/page").status == 200
+    assert request(port, "/broken").status == 500
+    assert request(port, "/page").status == 200
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /pa"])
@@ -133,7 +133,7 @@ def test_client_is_disconnected_when_its_request_is_incomplete_for_too_long(
 ) -> None:
     with _connect(serve(client_seconds=0.05).port) as stream:
         stream.sendall(sent)
-        assert rest(stream) == b""
+        assert read_all(stream) == b""
 
 
 def test_client_is_disconnected_when_it_sends_too_slowly(
@@ -147,16 +147,16 @@ def test_client_is_disconnected_when_it_sends_too_slowly(
 def test_client_is_disconnected_when_it_does_not_read(
     serve: Callable[..., HealthServer],
 ) -> None:
-    much = b"x" * 50_000_000
-    clock = HandClock()
-    server = serve({"/much": lambda: HttpPage(much), **PAGES}, clock=clock)
+    body = b"x" * 50_000_000
+    clock = ManualClock()
+    server = serve({"/much": lambda: HttpPage(body), **PAGES}, clock=clock)
     with _connect(server.port) as stream:
         stream.sendall(b"GET /much HTTP/1.1\r\n\r\n")
         assert stream.recv(1) == b"H"
-        clock.turn(61)
+        clock.advance(61)
         while server._deadlines:
-            assert ask(server.port, "/page").status == 200
-        assert 0 < len(rest(stream)) < len(much)
+            assert request(server.port, "/page").status == 200
+        assert 0 < len(read_all(stream)) < len(body)
 
 
 def test_client_is_disconnected_when_it_keeps_sending(port: int) -> None:
@@ -168,12 +168,12 @@ def test_probe_is_answered_and_threads_are_bounded_when_many_clients_are_idle(po
     threads = threading.active_count()
     idle = [_connect(port) for _ in range(_LIMIT + 8)]
     try:
-        assert ask(port, "/page").status == 200
+        assert request(port, "/page").status == 200
         assert threading.active_count() <= threads + _LIMIT + 1
         # The oldest was disconnected; the youngest is still served.
-        assert rest(idle[0]) == b""
+        assert read_all(idle[0]) == b""
         idle[-1].sendall(b"GET /page HTTP/1.1\r\n\r\n")
-        assert heard(idle[-1]).status == 200
+        assert read_answer(idle[-1]).status == 200
     finally:
         for one in idle:
             one.close()
@@ -191,7 +191,7 @@ def test_connection_is_accepted_later_when_no_descriptor_is_free(
         return accept(server)
 
     monkeypatch.setattr(socketserver.TCPServer, "get_request", get_request)
-    assert ask(serve().port, "/page").status == 200
+    assert request(serve().port, "/page").status == 200
     assert refusals == []
 
 
@@ -200,7 +200,7 @@ def test_stop_closes_every_connection_and_frees_the_port() -> None:
     port = server.port
     with _connect(port) as stream:
         server.stop()
-        assert rest(stream) == b""
+        assert read_all(stream) == b""
     with pytest.raises(ConnectionRefusedError):
         _connect(port)
     HealthServer(("127.0.0.1", port), PAGES, system_clock.CLOCK).stop()
