@@ -350,6 +350,16 @@ async def test_captured_output_is_kept_when_the_store_rejects_a_chunk() -> None:
     assert sum(acknowledged) == 3
 
 
+async def test_omission_line_is_added_when_a_chunk_is_rejected_after_a_lost_answer() -> None:
+    store = FakeOutputStore()
+    store.errors = [_UNAVAILABLE, errors.StoreFullError("no space is left")]
+    async with store.stream() as stream:
+        stream.add(b"abc", _ignore)
+        await stream.finish(asyncio.timeout(60))
+    line = b"\n[... of 3 bytes in all, the last 3 follow ...]\n"
+    assert stream.remaining_output(b"abc") == line + b"abc"
+
+
 async def test_finish_ends_when_its_timeout_is_shortened() -> None:
     store, acknowledged = FakeOutputStore(), list[int]()
     store.errors = [_UNAVAILABLE]
