@@ -8,12 +8,11 @@ need an edge each; with `each`, every pair of elements has one.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, graph, payloads, trace_context
 from workron.core.jobspec import Overlap
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, Job
-    from workron.core.model.meta import ObjectMeta
     from workron.core.model.workflow import Task, TaskDependency, Workflow
 
 
@@ -91,45 +89,68 @@ _CACHED_TERMS: Final = 64
 
 def plan_job(job: Job, uid: UUID) -> Plan:
     """Plan a Job; GraphError if it depends on itself."""
-    run = _run(job, uid)
+    identity = _identity(job, uid)
     outside = [ExternalDependency(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
     for at, up in enumerate(outside):
-        if (up.kind, up.name) == (Kind.JOB, run.identity.name):
+        if (up.kind, up.name) == (Kind.JOB, identity.name):
             raise errors.GraphError(
                 f"Job {up.name!r} depends on itself; remove that dependency",
                 *("spec", "dependsOn", at),
             )
-    node = PlannedJob(
-        Kind.JOB, run.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside)
-    )
-    specs = plain_specs([job.spec.as_manifest()])
-    return dataclasses.replace(
-        run, nodes=[node], terms=[_terms(job.spec)], specs=specs, external=outside
+    ups = len(outside)
+    return _plan(
+        job,
+        identity,
+        nodes=[PlannedJob(Kind.JOB, identity.name, 0, upstreams=ups, feeds_inputs=ups > 0)],
+        terms=[_terms(job.spec)],
+        specs=plain_specs([job.spec.as_manifest()]),
+        external=outside,
     )
 
 
 def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     """Plan a Workflow; GraphError if its tasks do not form a DAG or its arrays do not pair."""
-    run = _run(workflow, uid)
-    name, tasks = run.identity.name, workflow.spec.tasks
+    identity, tasks = _identity(workflow, uid), workflow.spec.tasks
     try:
         _check_edge_count(tasks)
         places = _places(tasks)
         edges = _edges(places)
     except errors.GraphError as error:
-        raise errors.GraphError(f"Workflow {name!r}: {error}", "spec", *error.path) from None
+        message = f"Workflow {identity.name!r}: {error}"
+        raise errors.GraphError(message, "spec", *error.path) from None
     links = itertools.chain.from_iterable(task.depends_on for task in tasks)
     handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
-    nodes = [PlannedJob(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
+    nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
     for place in places.values():
-        group_condition = Condition.HANDLED_TASK if place.task.name in handled else Condition.TASK
-        if place.is_array:
-            nodes += _array(place, group_condition)
-        else:
-            nodes.append(_single(place, group_condition))
-    terms = [SchedulingTerms(), *map(_terms, tasks)]
-    specs = functools.partial(encode_tasks, workflow.spec)
-    return dataclasses.replace(run, nodes=nodes, terms=terms, specs=specs, edges=edges)
+        is_handled = place.task.name in handled
+        nodes += _nodes(place, Condition.HANDLED_TASK if is_handled else Condition.TASK)
+    return _plan(
+        workflow,
+        identity,
+        nodes=nodes,
+        terms=[SchedulingTerms(), *map(_terms, tasks)],
+        specs=functools.partial(encode_tasks, workflow.spec),
+        edges=edges,
+    )
+
+
+def _identity(resource: Job | Workflow, uid: UUID) -> Identity:
+    metadata = resource.metadata
+    # In a cluster the API server generates the name. The end of the uid is as unique as its suffix.
+    name = metadata.name or f"{metadata.generate_name}{uid.hex[-5:]}"
+    return Identity(metadata.namespace, Kind(resource.kind), name, uid)
+
+
+def _plan(resource: Job | Workflow, identity: Identity, **jobs: Any) -> Plan:
+    metadata, spec = resource.metadata, resource.spec
+    return Plan(
+        identity=identity,
+        digest=digest(identity.kind, spec),
+        priority=spec.priority,
+        is_suspended=spec.suspend,
+        metadata={"labels": metadata.labels, "annotations": metadata.annotations},
+        **jobs,
+    )
 
 
 @dataclass(slots=True)
@@ -205,45 +226,17 @@ def _extent(task: Task) -> str:
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _single(place: _Place, group_condition: Condition) -> PlannedJob:
-    ups = len(place.task.depends_on)
-    return PlannedJob(
-        Kind.JOB, place.task.name, place.at + 1, None, None, 0, group_condition, ups, ups > 0
-    )
-
-
-def _array(place: _Place, group_condition: Condition) -> list[PlannedJob]:
+def _nodes(place: _Place, group_condition: Condition) -> list[PlannedJob]:
     task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
+    job, member, whole = Kind.JOB, Condition.MEMBER, place.offset
+    if not place.is_array:
+        return [PlannedJob(job, name, spec, None, None, 0, group_condition, ups, ups > 0)]
     group = PlannedJob(Kind.ARRAY, name, spec, None, None, 0, group_condition, task.size)
-    kind, group_condition, whole = Kind.JOB, Condition.MEMBER, place.offset
-    items = task.items or itertools.repeat(None, task.size)
     elements = (
-        PlannedJob(kind, name, spec, index, item, whole, group_condition, ups, ups > 0)
-        for index, item in enumerate(items)
+        PlannedJob(job, name, spec, index, item, whole, member, ups, ups > 0)
+        for index, item in enumerate(task.items or itertools.repeat(None, task.size))
     )
     return [group, *elements]
-
-
-def _run(resource: Job | Workflow, uid: UUID) -> Plan:
-    """Return a plan without its jobs: what a Job and a Workflow have in common."""
-    metadata, spec = resource.metadata, resource.spec
-    kind = Kind(resource.kind)
-    notes = {"labels": metadata.labels, "annotations": metadata.annotations}
-    return Plan(
-        identity=Identity(metadata.namespace, kind, _name(metadata, uid), uid),
-        digest=digest(kind, spec),
-        nodes=(),
-        terms=(),
-        specs=plain_specs(()),
-        priority=spec.priority,
-        is_suspended=spec.suspend,
-        metadata=notes,
-    )
-
-
-def _name(metadata: ObjectMeta, uid: UUID) -> str:
-    # In a cluster the API server generates the name. The end of the uid is as unique as its suffix.
-    return metadata.name or f"{metadata.generate_name}{uid.hex[-5:]}"
 
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:

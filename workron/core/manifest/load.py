@@ -66,26 +66,28 @@ def load(sources: Iterable[ManifestSource]) -> list[Manifest]:
 def _read_source(source: ManifestSource) -> tuple[list[Manifest], list[str]]:
     good: list[Manifest] = []
     lines: list[str] = []
-    unexplained = 0
+    more = 0
     for document in yaml_reader.read_documents(source.data):
         for at, value in _objects(document):
             resource = _check(document, at, value)
             if resource is not None:
                 good.append(Manifest(resource, source.name, document, at))
         lines += [problem.format(source.name) for problem in document.problems]
-        unexplained += document.unexplained
+        more += document.unexplained
     if not good and not lines:
         lines.append(f"{source.name}: has no object; add a {', '.join(KINDS)}")
-    return good, _capped(source.name, lines, unexplained)
+    if more := more + max(0, len(lines) - MAX_PROBLEMS):
+        lines[MAX_PROBLEMS:] = [f"{source.name}: and {more:,} more problems like these"]
+    return good, lines
 
 
 def _objects(document: Document) -> Iterator[tuple[Path, Any]]:
     """Return the objects of a document, each with its path; an empty document has none."""
     value = document.value
-    if value is None:
-        return
-    if not _is_list(value):
-        yield (), value
+    is_list = isinstance(value, dict) and f"{value.get('apiVersion')} {value.get('kind')}" in _LISTS
+    if not is_list:
+        if value is not None:
+            yield (), value
         return
     items = value.get("items")
     if not isinstance(items, list):
@@ -93,10 +95,6 @@ def _objects(document: Document) -> Iterator[tuple[Path, Any]]:
         return
     for index, item in enumerate(items):
         yield ("items", index), item
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, dict) and (f"{value.get('apiVersion')} {value.get('kind')}" in _LISTS)
 
 
 def _check(document: Document, at: Path, value: Any) -> Job | Workflow | WorkerPool | None:
@@ -126,12 +124,6 @@ def _head_problems(value: Any) -> Iterator[tuple[Path, str]]:
         yield ("apiVersion",), f"must be {API_VERSION}, found {describe_value(version)}"
     if not isinstance(kind, str) or kind not in KINDS:
         yield ("kind",), f"must be one of {', '.join(KINDS)}, found {describe_value(kind)}"
-
-
-def _capped(source: str, lines: list[str], unexplained: int) -> list[str]:
-    more = unexplained + max(0, len(lines) - MAX_PROBLEMS)
-    rest = [f"{source}: and {more:,} more problems like these"] if more else []
-    return lines[:MAX_PROBLEMS] + rest
 
 
 def _named_twice(manifests: Iterable[Manifest]) -> Iterator[str]:

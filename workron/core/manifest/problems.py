@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pydantic
 
-from workron.core import errors, formats
+from workron.core import formats
 from workron.core.model import base
 
 Step = str | int
@@ -39,14 +39,6 @@ class Problem:
         """Return the problem as one line with file, line number and path."""
         where = f"{format_path(self.path)}: " if self.path else ""
         return f"{source}:{self.line}: {where}{self.message}"
-
-
-class UnreadableError(errors.ManifestError):
-    """The text cannot be read from here on."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__([problem.message])
-        self.problem = problem
 
 
 @dataclass(slots=True)
@@ -182,8 +174,8 @@ def _bare(node: Any) -> Any:
     return node
 
 
-def _wrong_type(what: str, advice: str = "") -> _Wording:
-    return lambda value, _: f"must be {what}, found {describe_value(value)}{advice}"
+def _wrong_type(what: str) -> _Wording:
+    return lambda value, _: f"must be {what}, found {describe_value(value)}"
 
 
 def _text_type(value: Any, _: Mapping[str, Any]) -> str:

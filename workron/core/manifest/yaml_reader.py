@@ -15,7 +15,16 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from workron.core.manifest import yaml_scalars
-from workron.core.manifest.problems import Document, Problem, UnreadableError
+from workron.core.manifest.problems import Document
+
+
+class _UnreadableError(Exception):
+    """The text cannot be read from this line on."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
 
 # Numbers as texts: Python refuses to convert long ones, and their values are not needed here.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str)
@@ -169,7 +178,7 @@ class DocumentBuilder:
         }
 
     def feed(self, event: yaml.Event, kind: type[yaml.Event], start: Any) -> None:
-        """Take one event; UnreadableError at a limit."""
+        """Take one event; _UnreadableError at a limit."""
         if start.index - self.begins_at > MAX_BYTES:
             raise _too_long(self.document.line)
         if handle := self._handlers.get(kind):
@@ -238,29 +247,29 @@ class DocumentBuilder:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
             message = f"the document has more than {MAX_NODES:,} values, aliases expanded"
-            raise UnreadableError(Problem(line, message))
+            raise _UnreadableError(line, message)
         if not self._aliased:
             return
         written = max(self._nodes - self._aliased, _FREE_NODES // _MAX_EXPANSION)
         if self._nodes > written * _MAX_EXPANSION:
             message = f"its aliases make the document more than {_MAX_EXPANSION} times as large"
-            raise UnreadableError(Problem(line, message))
+            raise _UnreadableError(line, message)
 
     def _report(self, message: str | None, line: int) -> None:
         if message is not None:
             self.document.report(tuple(around.step for around in self._open), message, line)
 
 
-def _too_long(line: int) -> UnreadableError:
+def _too_long(line: int) -> _UnreadableError:
     message = (
         f"the document is longer than {MAX_BYTES:,} bytes, more than a cluster accepts as one "
         "object; use count or items for what repeats, or split it"
     )
-    return UnreadableError(Problem(line, message))
+    return _UnreadableError(line, message)
 
 
-def _too_deep(line: int) -> UnreadableError:
-    return UnreadableError(Problem(line, f"is nested more than {MAX_DEPTH} deep"))
+def _too_deep(line: int) -> _UnreadableError:
+    return _UnreadableError(line, f"is nested more than {MAX_DEPTH} deep")
 
 
 # The parser in C is ten times faster, but PyYAML may have been built without it.
@@ -287,9 +296,9 @@ def read_documents(data: bytes) -> Iterator[Document]:
         text = _decode(data)
         for line, chunk in split_json(text) or [(1, text)]:
             yield from _documents(chunk, line)
-    except UnreadableError as error:
+    except _UnreadableError as error:
         broken = Document()
-        broken.report((), error.problem.message, error.problem.line)
+        broken.report((), str(error), error.line)
         yield broken
 
 
@@ -308,7 +317,7 @@ def _documents(text: str, first_line: int) -> Iterator[Document]:
             else:
                 builder.feed(event, kind, start)
     except yaml.YAMLError as error:
-        raise UnreadableError(_syntax_problem(error, first_line)) from error
+        raise _syntax_error(error, first_line) from error
 
 
 def _decode(data: bytes) -> str:
@@ -316,16 +325,16 @@ def _decode(data: bytes) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = Problem(line, f"byte {data[error.start]:#04x} is not UTF-8; save it as UTF-8")
-        raise UnreadableError(problem) from error
+        message = f"byte {data[error.start]:#04x} is not UTF-8; save it as UTF-8"
+        raise _UnreadableError(line, message) from error
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         name = f"U+{ord(found[0]):04X}"
-        raise UnreadableError(Problem(line, f"the character {name} is not allowed; remove it"))
+        raise _UnreadableError(line, f"the character {name} is not allowed; remove it")
     return text
 
 
-def _syntax_problem(error: yaml.YAMLError, first_line: int) -> Problem:
+def _syntax_error(error: yaml.YAMLError, first_line: int) -> _UnreadableError:
     mark, words = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     line = (mark.line if mark else 0) + first_line
     hint = next((f"; {hint}" for part, hint in _HINTS if part in (words or "")), "")
@@ -333,4 +342,4 @@ def _syntax_problem(error: yaml.YAMLError, first_line: int) -> Problem:
     if begun and begun.line + first_line < line:
         # Often the mistake is at the start of the part that the parser is in.
         words = f"{words}, {getattr(error, 'context', '')} from line {begun.line + first_line}"
-    return Problem(line, f"is not YAML: {words or error}{hint}")
+    return _UnreadableError(line, f"is not YAML: {words or error}{hint}")

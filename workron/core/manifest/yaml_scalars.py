@@ -58,20 +58,13 @@ def resolve_scalar(text: str) -> Scalar:
         return WORDS[text]
     if text[0] == ".":
         return _to_float(text, text.replace("_", "")) if _POINTED.fullmatch(text) else text
-    if text[0] in _NUMBER_STARTS:
-        return _number(text)
-    return text
-
-
-def _number(text: str) -> Scalar:
+    if text[0] not in _NUMBER_STARTS:
+        return text
     plain = text.replace("_", "")
-    if found := _INTEGER.fullmatch(plain):
-        return _to_int(found)
-    return _to_float(text, plain) if _FLOAT.fullmatch(plain) else text
-
-
-def _to_int(found: re.Match[str]) -> int:
-    if len(found[0]) > _LONGEST_NUMBER:
+    found = _INTEGER.fullmatch(plain)
+    if not found:
+        return _to_float(text, plain) if _FLOAT.fullmatch(plain) else text
+    if len(plain) > _LONGEST_NUMBER:
         return _INT64.stop
     base, digits = next((b, found[name]) for name, b in _BASES.items() if found[name])
     return int((found["sign"] or "") + digits, base)

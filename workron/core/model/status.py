@@ -46,7 +46,6 @@ class StatusCondition(base.Record):
 
 Conditions = Annotated[tuple[StatusCondition, ...], base.LAX, Field(max_length=16)]
 _OBSERVED: Final = Field(None, description="Generation of the object that this status is about.")
-_CONDITIONS: Final = Field((), description="Conditions, for tools such as kubectl wait.")
 
 
 class _Status(base.Record):
@@ -56,7 +55,7 @@ class _Status(base.Record):
     started_at: Timestamp | None = Field(None, description="When its first attempt started.")
     finished_at: Timestamp | None = Field(None, description="When it ended.")
     observed_generation: Count | None = _OBSERVED
-    conditions: Conditions = _CONDITIONS
+    conditions: Conditions = Field((), description="Conditions, for tools such as kubectl wait.")
 
 
 class JobStatus(_Status):
