@@ -22,7 +22,6 @@ _NOT_YET_HELD: tuple[str, ...] = (
     "tests/controller/test_kopf.py",
     "tests/controller/test_manager.py",
     "tests/controller/test_manager_pools.py",
-    "tests/store/postgres/",
 )
 _HELD = [path for path in words.files() if not path.as_posix().startswith(_NOT_YET_HELD)]
 

@@ -1,4 +1,4 @@
-"""What the tests of PostgreSQL may ask for: a stage, a role, a store on a wire, and PgBouncer."""
+"""Fixtures of the tests of PostgreSQL."""
 
 import pathlib
 import random
@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 
-from tests.store.postgres import pooler, roles
-from tests.store.postgres import wire as wires
+from tests.store.postgres import faulty_proxy, poolers, roles
+from tests.store.postgres.faulty_proxy import FaultyProxy
+from tests.store.postgres.open_transaction import StoppedClock
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
-from tests.store.postgres.standstill import StillClock
-from tests.store.postgres.wire import Wire
 from workron.store.postgres.store import PostgresStore, open_postgres
 
 
@@ -20,28 +19,28 @@ from workron.store.postgres.store import PostgresStore, open_postgres
 async def stage(fresh_database: str) -> AsyncIterator[Stage]:
     made = Stage(fresh_database)
     try:
-        await made.raise_curtain()
+        await made.open()
         yield made
     finally:
         await made.close()
 
 
 @pytest.fixture
-async def still(stage: Stage) -> StillClock:
-    """Let no time pass in the database but what the test says."""
-    clock = StillClock(stage)
-    await clock.go_on()
+async def stopped_clock(stage: Stage) -> StoppedClock:
+    """Return the clock of the database, which stands still until the test advances it."""
+    clock = StoppedClock(stage)
+    await clock.advance()
     return clock
 
 
 @pytest.fixture
-async def held(stage: Stage, still: StillClock) -> AsyncIterator[StillClock]:
-    """Let somebody hold a snapshot of before all that the test does, and no time pass."""
+async def held(stage: Stage, stopped_clock: StoppedClock) -> AsyncIterator[StoppedClock]:
+    """Keep a snapshot open from before the test, and stop the clock."""
     holder = await asyncpg.connect(stage.dsn)
     await holder.execute(
         "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM workron.ready"
     )
-    yield still
+    yield stopped_clock
     await holder.close()
 
 
@@ -52,14 +51,14 @@ async def role(fresh_database: str) -> AsyncIterator[Role]:
 
 
 @pytest.fixture
-async def wire(fresh_database: str) -> AsyncIterator[Wire]:
-    async with wires.made_to(fresh_database) as made:
+async def wire(fresh_database: str) -> AsyncIterator[FaultyProxy]:
+    async with faulty_proxy.made_to(fresh_database) as made:
         yield made
 
 
 @pytest.fixture
-async def remote(wire: Wire) -> AsyncIterator[PostgresStore]:
-    """A store that reaches its database over the wire."""
+async def remote(wire: FaultyProxy) -> AsyncIterator[PostgresStore]:
+    """A store that reaches its database through the proxy."""
     store = await open_postgres(wire.dsn, rng=random.Random())
     yield store
     await store.close()
@@ -67,6 +66,6 @@ async def remote(wire: Wire) -> AsyncIterator[PostgresStore]:
 
 @pytest.fixture(scope="session")
 def bouncer(postgres_dsn: str) -> Iterator[pathlib.Path]:
-    """The folder of the socket of a PgBouncer in front of the server; skips where there is none."""
-    with pooler.running(postgres_dsn) as where:
+    """Return the folder of the socket of a PgBouncer; skip the test without one."""
+    with poolers.running(postgres_dsn) as where:
         yield where

@@ -1,9 +1,9 @@
-"""The schema as text, read from the catalogue: what `migrate` really made, to be reviewed and kept.
+"""The schema as text, read from the catalog: what `migrate` created, for review.
 
 `python -m tests.store.postgres.golden`, from the top of the repository, writes
-`golden_schema.txt` anew from an embedded server; the test beside it compares. Function bodies are
-not part of it: they are files already, and are installed again whenever they change. The number
-that says so, in the package's `functions.txt`, is raised by the same command.
+`golden_schema.txt` from an embedded server, and test_golden.py compares it. Function bodies are not
+part of it: they are files, and are installed again when they change. The same command raises the
+number of the set of functions, in the package's `functions.txt`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ FILE = pathlib.Path(__file__).with_name("golden_schema.txt")
 _ROOM = pathlib.Path(postgres.__file__).parent
 FUNCTIONS = _ROOM / "functions.txt"
 
-_EDITION = re.compile(r"^(\d+) ([0-9a-f]{64})$", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\d+) ([0-9a-f]{64})$", re.MULTILINE)
 _CALL = re.compile(r'\bworkron\.(\w+)\(|(?:call|_call_value|_step|_rows|_list|_first)\(\s*"(\w+)"')
 
 _COLUMNS = """
@@ -79,7 +79,7 @@ _FUNCTIONS = """
 
 
 async def dump(connection: asyncpg.Connection) -> str:
-    """Write down what the schema is, the same on every version of PostgreSQL."""
+    """Return the schema as text, the same on every version of PostgreSQL."""
     about: dict[str, list[str]] = {}
     for row in await connection.fetch(_ABOUT_TABLES):
         about.setdefault(row["relation"], []).append(row["line"])
@@ -98,9 +98,9 @@ def _block(title: str, lines: list[str]) -> str:
 
 
 def numbered(written: str, digest: str) -> str:
-    """Give the first line of `functions.txt`: a number above all in it, if it lacks this digest."""
-    # Two branches may have raised it, and left a conflict: what both wrote is looked at.
-    numbers = {known: int(number) for number, known in _EDITION.findall(written)}
+    """Return the first line of `functions.txt`, with a higher number if its digest differs."""
+    # Two branches may have raised it, and left a conflict with both lines.
+    numbers = {known: int(number) for number, known in _NUMBERED.findall(written)}
     return f"{numbers.get(digest) or max(numbers.values(), default=0) + 1} {digest}"
 
 
@@ -128,11 +128,11 @@ async def _write(dsn: str) -> None:
     written = FUNCTIONS.read_text()
     # The digest depends on which functions are called; their signatures are known once installed.
     FUNCTIONS.write_text("".join(["0 0\n", *(f"{name}()\n" for name in sorted(called_names()))]))
-    edition = numbered(written, functions.functions_digest())
+    first = numbered(written, functions.functions_digest())
     await schema.migrate(dsn)
     connection = await asyncpg.connect(dsn)
     FILE.write_text(await dump(connection))
-    FUNCTIONS.write_text("".join(f"{line}\n" for line in [edition, *await called(connection)]))
+    FUNCTIONS.write_text("".join(f"{line}\n" for line in [first, *await called(connection)]))
     await connection.close()
 
 

@@ -1,4 +1,4 @@
-"""A database role that may do what a worker may do. Made by the fixture `role` in conftest.py."""
+"""A database role with the rights of a worker."""
 
 import contextlib
 import dataclasses
@@ -15,13 +15,13 @@ from workron.store import types
 from workron.store.postgres.pool import open_pool
 from workron.store.postgres.worker import PostgresWorkerStore
 
-# A connection's first look at types reads the catalogues, which every role may.
+# A connection reads its types from the catalogs, which every role may.
 _REFUSED = asyncpg.InsufficientPrivilegeError
 
 
 @dataclasses.dataclass(frozen=True)
 class Role:
-    """Its name, and how to connect as it."""
+    """The name and the connection URL of a role."""
 
     name: str
     dsn: str
@@ -30,8 +30,8 @@ class Role:
         return await asyncpg.connect(self.dsn)
 
     @contextlib.asynccontextmanager
-    async def door(self) -> AsyncIterator[PostgresWorkerStore]:
-        """Open what a worker opens: its verbs, over a database that it knows nothing else of."""
+    async def open_worker_store(self) -> AsyncIterator[PostgresWorkerStore]:
+        """Open the worker's interface as this role."""
         database = await open_pool(self.dsn, rng=random.Random(), connections=2)
         try:
             store = PostgresWorkerStore(database, database, random.Random())
@@ -43,22 +43,22 @@ class Role:
 
 @contextlib.asynccontextmanager
 async def made_in(dsn: str) -> AsyncIterator[Role]:
-    """Make a role in the cluster that can only do what `grant_worker` lets it do here."""
+    """Create a role that has only the rights of `grant_worker` in this database."""
     async with _made(dsn) as (role, admin):
         await admin.execute("SELECT workron.grant_worker($1)", role.name)
         yield role
 
 
 @contextlib.asynccontextmanager
-async def nobody_in(dsn: str) -> AsyncIterator[Role]:
-    """Make a role in the cluster that can do what everybody can."""
+async def unprivileged_role_in(dsn: str) -> AsyncIterator[Role]:
+    """Create a role that has only the rights of PUBLIC."""
     async with _made(dsn) as (role, _):
         yield role
 
 
 @contextlib.asynccontextmanager
 async def owner_of(dsn: str) -> AsyncIterator[Role]:
-    """Make a role that owns this database, and is nobody elsewhere."""
+    """Create a role that owns this database and has no other rights."""
     async with _made(dsn) as (role, admin):
         [(database, me)] = await admin.fetch("SELECT current_database(), current_user")
         await admin.execute(f'ALTER DATABASE "{database}" OWNER TO {role.name}')
@@ -68,7 +68,7 @@ async def owner_of(dsn: str) -> AsyncIterator[Role]:
 
 @contextlib.asynccontextmanager
 async def _made(dsn: str) -> AsyncIterator[tuple[Role, asyncpg.Connection]]:
-    # Roles are the whole cluster's, which other test processes may share.
+    # Roles belong to the whole server, which other test processes may share.
     name, password = f"workron_test_{secrets.token_hex(6)}", secrets.token_hex(16)
     admin = await asyncpg.connect(dsn)
     try:
@@ -86,7 +86,7 @@ def _as(dsn: str, name: str, password: str) -> str:
 
 
 async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list[str]:
-    """List those statements that are not refused for want of a privilege."""
+    """List those statements that are not refused for a missing privilege."""
     through = []
     for statement in statements:
         try:
@@ -100,5 +100,5 @@ async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list
     return through
 
 
-async def register(door: PostgresWorkerStore, token: str, name: str = "worker") -> types.Session:
-    return await door.register(types.Registration(token, name, mint_boot(), slots=MANY))
+async def register(store: PostgresWorkerStore, token: str, name: str = "worker") -> types.Session:
+    return await store.register(types.Registration(token, name, mint_boot(), slots=MANY))

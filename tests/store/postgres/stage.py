@@ -1,9 +1,9 @@
-"""Actors on one database, whose transactions a test interleaves by hand, without a sleep.
+"""Actors on one database, whose transactions a test interleaves without sleeping.
 
-An actor is a store on a single connection: between `begin` and `commit` whatever it does stays
-unseen and locked. `Stage.start` sets a second actor off and returns when it waits for a lock, or
-is through. `Stage.without` takes a lock out of the one function that has it, in this database
-only, so that a test can show what the lock is for. Made by conftest.py.
+An actor is a store on a single connection: its changes between `begin` and `commit` are invisible
+to others, and locked. `Stage.start` starts a call of a second actor and returns when it waits for a
+lock or has ended. `Stage.without` removes a lock from the function that has it, in this database
+only, so that a test can show why the lock is needed.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from workron.store.wakeup import Wakeup
 
 _T = TypeVar("_T")
 
-_LOOKS = 20_000
+_MOST_CHECKS = 20_000
 _GUARD = re.compile(
     r" FOR (KEY SHARE|SHARE|NO KEY UPDATE|UPDATE)( SKIP LOCKED)?"
     r"| AND uuid_eq\(r\.claim, t\.claim\) AND int8eq\(r\.fence, t\.fence\)"
     r" AND int8eq\(r\.worker, _worker\.id\)"
     r"| ORDER BY job, number"
 )
-_PLACES = ("waiting", "ready", "deferred", "running", "done")
+_TABLES = ("waiting", "ready", "deferred", "running", "done")
 
 
-class Line(ConnectionPool):
-    """One connection in the place of a pool; a deadlock is told, not tried again."""
+class SingleConnectionPool(ConnectionPool):
+    """One connection instead of a pool; a call that deadlocks is not repeated."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
         self.connection = connection
@@ -60,23 +60,23 @@ class Line(ConnectionPool):
             raise driver_errors.translate(cause, self.url) from cause
 
 
-class _MuteNotifier(Notifier):
+class _SilentNotifier(Notifier):
     is_idle = False
 
     def notify(self, worker: SessionKey | None = None) -> None:
-        """Send nothing: only what the test does happens."""
+        """Send nothing, so that only the test wakes other stores."""
 
 
 class Actor(PostgresStore):
     """A store on one connection, whose transactions the test begins and commits."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
-        line = Line(connection, url)
+        line = SingleConnectionPool(connection, url)
         super().__init__(line, line, random.Random())
         self.connection = connection
         self.pid = connection.get_server_pid()
         self.before_storing: Callable[[], Awaitable[None]] = _go_on
-        self._notifier = _MuteNotifier(line, Wakeup())
+        self._notifier = _SilentNotifier(line, Wakeup())
 
     async def _store(self, *given: Any) -> dict[UUID, JobId]:
         await self.before_storing()
@@ -92,12 +92,12 @@ class Actor(PostgresStore):
     async def rollback(self) -> None:
         await self._transaction.rollback()
 
-    async def sign_of(self, worker: Worker) -> HeartbeatVersion:
+    async def heartbeat_version(self, worker: Worker) -> HeartbeatVersion:
         signs = {sighting.worker: sighting.version for sighting in await self.list_heartbeats()}
         return signs[worker.session.worker]
 
     async def forbid(self, *ways: str) -> None:
-        """Keep this actor's plans from some ways to scan or to join."""
+        """Disable some kinds of scans or joins for this actor's plans."""
         for way in ways:
             await self.connection.execute(f"SET enable_{way} = off")
 
@@ -116,8 +116,8 @@ async def _go_on() -> None:
 
 
 @dataclasses.dataclass
-class Hand(Worker):
-    """A worker whose transactions are in the hands of the test."""
+class WorkerActor(Worker):
+    """A worker whose transactions the test begins and commits."""
 
     store: Actor
 
@@ -129,14 +129,14 @@ class Hand(Worker):
 
 
 class Stage:
-    """A database, those who act on it, and one who only watches."""
+    """A database, the actors on it, and one actor that only reads."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self._actors: list[Actor] = []
         self._tasks: list[asyncio.Task[Any]] = []
 
-    async def raise_curtain(self) -> None:
+    async def open(self) -> None:
         self.watcher = await self.actor()
         self.sql = self.watcher.connection
         self.token = await self.watcher.ensure_pool(plans.NAMESPACE, "default")
@@ -155,12 +155,14 @@ class Stage:
         for actor in self._actors:
             actor.connection.terminate()
 
-    async def start(self, who: Actor | Hand, call: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
-        """Set a call off; return when it waits for somebody's lock, or is through."""
-        actor = who.store if isinstance(who, Hand) else who
+    async def start(
+        self, who: Actor | WorkerActor, call: Coroutine[Any, Any, _T]
+    ) -> asyncio.Task[_T]:
+        """Start a call, and return when it waits for a lock or has ended."""
+        actor = who.store if isinstance(who, WorkerActor) else who
         task = asyncio.create_task(call)
         self._tasks.append(task)
-        for _ in range(_LOOKS):
+        for _ in range(_MOST_CHECKS):
             if task.done() or await self._is_stuck(actor):
                 return task
         raise AssertionError("the call neither waits for a lock nor ends")
@@ -171,23 +173,25 @@ class Stage:
         )
 
     async def without(self, guard: str) -> None:
-        """Install every function that has this guard again, with the guard left out."""
+        """Install every function that has this guard, without the guard."""
         mark = f"-- guard: {guard}"
         texts = [text for text in functions.function_sources().values() if mark in text]
         assert texts, f"no function has a line with {mark!r}"
         for text in texts:
-            await self.sql.execute("\n".join(_weaken(line, mark) for line in text.splitlines()))
+            await self.sql.execute(
+                "\n".join(_without_guard(line, mark) for line in text.splitlines())
+            )
 
     async def replace(self, verb: str, old: str, new: str) -> None:
-        """Install one function again, with other text at the one place where `old` matches."""
+        """Install one function, with its single match of `old` replaced."""
         text, count = re.subn(old, new, functions.function_sources()[verb], flags=re.DOTALL)
         assert count == 1, f"{old!r} is in {verb} {count} times"
         await self.sql.execute(text)
 
-    async def worker(self, name: str = "worker") -> Hand:
-        """Register a worker that speaks through an actor of its own."""
+    async def worker(self, name: str = "worker") -> WorkerActor:
+        """Register a worker with an actor of its own."""
         actor = await self.actor()
-        return Hand(actor, await self.register(actor, name))
+        return WorkerActor(actor, await self.register(actor, name))
 
     async def register(
         self, by: Actor, name: str, *, boot: UUID | None = None, token: str | None = None
@@ -195,38 +199,38 @@ class Stage:
         about = (token or self.token, name, boot or mint_boot())
         return await by.register(types.Registration(*about, slots=MANY))
 
-    async def twin(self, hand: Hand) -> Hand:
-        """Let the same worker speak through a second actor."""
-        return Hand(await self.actor(), hand.session)
+    async def twin(self, hand: WorkerActor) -> WorkerActor:
+        """Return the same worker with a second actor."""
+        return WorkerActor(await self.actor(), hand.session)
 
     async def submit(self, *wanted: Plan) -> JobId:
         return (await self.watcher.submit(wanted))[0].run
 
-    async def stands(self, run: JobId) -> dict[str, str]:
-        """Say of each job how it stands, such as `Skipped/NotNeeded`."""
+    async def states(self, run: JobId) -> dict[str, str]:
+        """Return the state of each job, such as `Skipped/NotNeeded`."""
         return {row.name: state_of(row) for row in await self.watcher.list_jobs(run)}
 
     async def settle(self) -> None:
         while await self.watcher.propagate(MANY):
             pass
 
-    async def misplaced(self) -> list[int]:
-        """List the jobs that are not in exactly one place."""
-        places = " UNION ALL ".join(f"SELECT job FROM workron.{place}" for place in _PLACES)
+    async def misplaced_jobs(self) -> list[int]:
+        """List the jobs that are not in exactly one table."""
+        places = " UNION ALL ".join(f"SELECT job FROM workron.{place}" for place in _TABLES)
         rows = await self.sql.fetch(
             f"SELECT id FROM workron.job LEFT JOIN ({places}) p ON p.job = id "
             "GROUP BY id HAVING count(p.job) <> 1"
         )
         return [row["id"] for row in rows]
 
-    async def stranded(self) -> int:
-        """Count the jobs that will wait for ever, once all ends are passed on."""
+    async def count_stranded(self) -> int:
+        """Count the jobs that wait forever after all ends were propagated."""
         await self.settle()
-        assert not await self.misplaced()
+        assert not await self.misplaced_jobs()
         return (await self.watcher.audit(MANY)).missed
 
 
-def _weaken(line: str, mark: str) -> str:
+def _without_guard(line: str, mark: str) -> str:
     if mark not in line:
         return line
     weaker, count = _GUARD.subn("", line)

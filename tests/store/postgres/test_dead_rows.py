@@ -6,8 +6,8 @@ again; a bitmap scan does not. So the worker's verbs forbid bitmap scans.
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import report_on
+from tests.store.postgres.open_transaction import index_entries_read
 from tests.store.postgres.stage import Stage
-from tests.store.postgres.standstill import entries_read
 
 _ROUNDS = 30
 _BATCH = 100
@@ -21,5 +21,5 @@ async def test_claims_of_a_worker_that_are_over_are_not_read_again(stage: Stage)
     for _ in range(_ROUNDS):
         claimed = await worker.claim(_BATCH)
         await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
-        counts.append(await entries_read(worker.store, "running_worker"))
+        counts.append(await index_entries_read(worker.store, "running_worker"))
     assert counts[-1] - counts[-2] <= counts[3] - counts[2]

@@ -1,7 +1,7 @@
-"""A disk that is really full: the error says so, nothing is half-done, and all goes on after.
+"""A full disk: the error says so, no submission is stored in part, and calls work afterwards.
 
-The database lies in a tablespace of its own on a small file system in memory, which only run can
-make, and only beside the server; elsewhere the test is skipped.
+The database is in a tablespace of its own on a small file system in memory, which only the user
+root of the server's machine can mount; elsewhere the test is skipped.
 """
 
 import os
@@ -79,7 +79,7 @@ async def _end_one(store: PostgresStore) -> ReportResult:
     return completed.answers[0]
 
 
-async def test_submission_is_refused_whole_and_taken_whole_once_there_is_room(
+async def test_submission_is_refused_whole_when_the_disk_is_full(
     small_database: str, small_disk: pathlib.Path
 ) -> None:
     store = await open_postgres(small_database, rng=random.Random())

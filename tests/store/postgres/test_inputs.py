@@ -1,4 +1,4 @@
-"""How inputs are put together: by size first, once for each upstream, and blamed on no end."""
+"""Inputs are measured first and read once for each upstream, and their errors fail no report."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, mint, report_on
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage, WorkerActor
 from workron.core import errors
 from workron.core.ids import JobId
 
@@ -25,26 +25,26 @@ _LOUD = """
 
 
 @pytest.fixture
-async def worker(stage: Stage) -> Hand:
-    """Register a worker whose claims tell whose results they measure, and whose they read."""
+async def worker(stage: Stage) -> WorkerActor:
+    """Register a worker whose claims record whose results they measure, and whose they read."""
     await stage.sql.execute(_LOUD.format(part="result_size", answer="bigint"))
     await stage.sql.execute(_LOUD.format(part="result_text", answer="text"))
     return await stage.worker()
 
 
-async def _claim(worker: Hand) -> tuple[list[bool], list[str]]:
-    heard: list[str] = []
+async def _claim(worker: WorkerActor) -> tuple[list[bool], list[str]]:
+    notices: list[str] = []
 
-    def hear(_: object, message: Any) -> None:
-        heard.append(message.message)
+    def add_notice(_: object, message: Any) -> None:
+        notices.append(message.message)
 
-    worker.store.connection.add_log_listener(hear)
+    worker.store.connection.add_log_listener(add_notice)
     claimed = await worker.claim(MANY)
-    worker.store.connection.remove_log_listener(hear)
-    return [one.inputs_too_large for one in claimed], sorted(heard)
+    worker.store.connection.remove_log_listener(add_notice)
+    return [one.inputs_too_large for one in claimed], sorted(notices)
 
 
-async def _end_all(stage: Stage, worker: Hand, result: str) -> JobId:
+async def _end_all(stage: Stage, worker: WorkerActor, result: str) -> JobId:
     flow = plans.dag(a=task(count=_ELEMENTS), b=task(), c=task("a", "b", count=5))
     run = await stage.submit(flow)
     ends = [report_on(one, result=result) for one in await worker.claim(MANY)]
@@ -53,8 +53,8 @@ async def _end_all(stage: Stage, worker: Hand, result: str) -> JobId:
     return run
 
 
-async def test_results_are_measured_and_read_once_though_many_elements_are_given_them(
-    stage: Stage, worker: Hand
+async def test_results_are_read_once_when_many_elements_have_them_as_inputs(
+    stage: Stage, worker: WorkerActor
 ) -> None:
     run = await _end_all(stage, worker, "small")
     array, single = run + 1, run + 2 + _ELEMENTS
@@ -67,7 +67,9 @@ async def test_results_are_measured_and_read_once_though_many_elements_are_given
     )
 
 
-async def test_nothing_is_read_of_results_that_are_too_large(stage: Stage, worker: Hand) -> None:
+async def test_results_are_not_read_when_they_are_too_large(
+    stage: Stage, worker: WorkerActor
+) -> None:
     run = await _end_all(stage, worker, "x" * 16_000)
     array, single = run + 1, run + 2 + _ELEMENTS
     assert await _claim(worker) == (
@@ -76,7 +78,7 @@ async def test_nothing_is_read_of_results_that_are_too_large(stage: Stage, worke
     )
 
 
-async def test_end_is_accepted_when_the_claim_that_came_with_it_is_refused(stage: Stage) -> None:
+async def test_end_is_accepted_when_the_claim_in_the_same_call_is_refused(stage: Stage) -> None:
     run = await stage.submit(plans.dag(a=task(), b=task("a")))
     worker = await stage.worker()
     end = report_on(await worker.claim_one(), result=1)
@@ -85,5 +87,5 @@ async def test_end_is_accepted_when_the_claim_that_came_with_it_is_refused(stage
     )
     with pytest.raises(errors.StoreDataError, match="too much"):
         await worker.store.complete(worker.session.key, [end], mint())
-    stands = await stage.stands(run)
+    stands = await stage.states(run)
     assert (stands["a"], stands["b"]) == ("Succeeded", "Queued")

@@ -1,4 +1,4 @@
-"""Calls that were carried out while their answer was lost: repeated, they find what they did."""
+"""Calls whose answer was lost: when they are repeated, they find what they did."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -7,7 +7,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY, Worker, mint, mint_boot, report_on
-from tests.store.postgres.wire import Wire
+from tests.store.postgres.faulty_proxy import FaultyProxy
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Plan
@@ -18,7 +18,7 @@ from workron.store.types import ReportResult
 _T = TypeVar("_T")
 
 
-async def _repeat(wire: Wire, statement: str, call: Callable[[], Awaitable[_T]]) -> _T:
+async def _repeat(wire: FaultyProxy, statement: str, call: Callable[[], Awaitable[_T]]) -> _T:
     """Lose the answer to the first of two equal calls."""
     wire.lose_answer_to(statement)
     with pytest.raises(errors.StoreUnreachableError):
@@ -44,7 +44,7 @@ async def _stand(store: PostgresStore, run: JobId) -> str:
 
 
 async def test_submit_is_acknowledged_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     plan = plans.job()
     (known,) = await _repeat(wire, "COMMIT", lambda: remote.submit([plan]))
@@ -53,7 +53,7 @@ async def test_submit_is_acknowledged_when_its_answer_was_lost(
 
 
 async def test_registration_gives_the_same_session_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     token = await remote.ensure_pool(plans.NAMESPACE, "default")
     registration = _registration(token)
@@ -62,7 +62,7 @@ async def test_registration_gives_the_same_session_when_its_answer_was_lost(
 
 
 async def test_claim_gives_the_same_job_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     await _submit(remote, plans.job("old"), plans.job("new"))
     worker, claims = await _worker(remote), mint()
@@ -72,8 +72,8 @@ async def test_claim_gives_the_same_job_when_its_answer_was_lost(
     assert [held.job for held in (await worker.heartbeat()).held] == [claimed.job]
 
 
-async def test_end_is_known_already_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_end_is_answered_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     run = await _submit(remote, plans.job())
     worker = await _worker(remote)
@@ -85,7 +85,7 @@ async def test_end_is_known_already_when_its_answer_was_lost(
 
 
 async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     await _submit(remote, plans.job("one"), plans.job("two"), plans.job("three"))
     worker, claims = await _worker(remote), mint()
@@ -97,8 +97,8 @@ async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
     assert len((await worker.heartbeat()).held) == 1
 
 
-async def test_retry_is_known_already_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_retry_is_answered_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     run = await _submit(remote, plans.job())
     worker = await _worker(remote)
@@ -109,8 +109,8 @@ async def test_retry_is_known_already_when_its_answer_was_lost(
     assert (row.reason, row.failures) == ("Backoff", 1)
 
 
-async def test_release_is_known_already_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_release_is_answered_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     await _submit(remote, plans.job())
     worker = await _worker(remote)
@@ -119,8 +119,8 @@ async def test_release_is_known_already_when_its_answer_was_lost(
     assert answers == [ReportResult.ALREADY]
 
 
-async def test_release_is_known_already_when_another_has_the_job_by_now(
-    remote: PostgresStore, wire: Wire
+async def test_release_is_answered_already_when_another_worker_has_the_job(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     await _submit(remote, plans.job())
     worker, other = await _worker(remote), await _worker(remote, "other")
@@ -128,13 +128,13 @@ async def test_release_is_known_already_when_another_has_the_job_by_now(
     wire.lose_answer_to("workron.release")
     with pytest.raises(errors.StoreUnreachableError):
         await worker.release(claimed)
-    anew = await other.claim_one()
+    again = await other.claim_one()
     assert await worker.release(claimed) == [ReportResult.ALREADY]
-    assert [held.claim for held in (await other.heartbeat()).held] == [anew.claim]
+    assert [held.claim for held in (await other.heartbeat()).held] == [again.claim]
 
 
 async def test_output_is_stored_once_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     run = await _submit(remote, plans.job())
     worker = await _worker(remote)
@@ -146,16 +146,16 @@ async def test_output_is_stored_once_when_its_answer_was_lost(
     assert await remote.read_output(run) == b"text"
 
 
-async def test_beat_counts_again_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_heartbeat_counts_again_when_its_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     worker = await _worker(remote)
     await _repeat(wire, "workron.heartbeat", worker.heartbeat)
     assert [sighting.version.heartbeats for sighting in await remote.list_heartbeats()] == [2]
 
 
-async def test_worker_has_left_when_the_answer_to_that_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_worker_is_deregistered_when_the_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     worker = await _worker(remote)
     await _repeat(wire, "workron.deregister", lambda: remote.deregister(worker.session.key))
@@ -163,8 +163,8 @@ async def test_worker_has_left_when_the_answer_to_that_was_lost(
 
 
 @pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "bulk_update_step"])
-async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
-    remote: PostgresStore, wire: Wire, statement: str
+async def test_run_is_cancelled_when_the_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy, statement: str
 ) -> None:
     run = await _submit(remote, plans.array(3))
     wire.lose_answer_to(statement)
@@ -176,8 +176,8 @@ async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
 
 
 @pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "bulk_update_step"])
-async def test_root_is_cancelled_by_the_maintainer_when_nobody_asks_again(
-    remote: PostgresStore, wire: Wire, statement: str
+async def test_run_is_cancelled_by_the_maintainer_when_the_call_is_not_repeated(
+    remote: PostgresStore, wire: FaultyProxy, statement: str
 ) -> None:
     run = await _submit(remote, plans.array(3))
     wire.lose_answer_to(statement)
@@ -192,8 +192,8 @@ async def _settle(store: PostgresStore) -> None:
         pass
 
 
-async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_loss_is_counted_once_when_the_answer_of_reap_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     run = await _submit(remote, plans.job())
     worker = await _worker(remote)
@@ -208,15 +208,15 @@ async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
 
 
 async def test_maintainer_stays_elected_when_its_answer_was_lost(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     holder = mint_boot()
     assert await _repeat(wire, "workron.leader", lambda: remote.elect(holder, 10.0))
     assert not await remote.elect(mint_boot(), 10.0)
 
 
-async def test_job_is_promoted_once_when_the_answer_to_that_was_lost(
-    remote: PostgresStore, wire: Wire
+async def test_job_is_promoted_once_when_the_answer_was_lost(
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     run = await _submit(remote, plans.job())
     worker = await _worker(remote)

@@ -1,4 +1,4 @@
-"""Bringing a database to this program's schema: once, by whoever comes first, and never back."""
+"""Migrating a database to this program's schema: once, by the first process, and only forward."""
 
 import asyncio
 import random
@@ -38,15 +38,15 @@ async def fresh(fresh_database: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def _record(connection: asyncpg.Connection, *are_compatible: bool) -> None:
-    """Record migrations that a newer program brought."""
+    """Record migrations of a newer program."""
     for number, is_compatible in enumerate(are_compatible, start=len(_HEAD) + 1):
         about = (number, f"{number:04}_add_more.sql", "sum", is_compatible)
         await connection.execute(schema._RECORD, *about)
 
 
-async def test_schema_is_made_once_when_ten_migrate_at_once(empty_database: str) -> None:
+async def test_schema_is_created_once_when_ten_processes_migrate(empty_database: str) -> None:
     connection = await asyncpg.connect(empty_database)
-    # They meet at several places, one of which a single round would miss as often as not.
+    # They meet at several points, and a single round would often miss one of them.
     for _ in range(5):
         await connection.execute("DROP SCHEMA IF EXISTS workron CASCADE")
         answers = await asyncio.gather(*(schema.migrate(empty_database) for _ in range(10)))
@@ -64,7 +64,7 @@ async def test_second_migration_changes_nothing(
     assert await fresh.fetch(look) == before
 
 
-async def test_migration_waits_for_the_one_under_way(stage: Stage) -> None:
+async def test_migration_waits_when_another_one_runs(stage: Stage) -> None:
     first = await stage.actor()
     await first.begin()
     await first.connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
@@ -75,7 +75,7 @@ async def test_migration_waits_for_the_one_under_way(stage: Stage) -> None:
     assert await migrating == []
 
 
-async def test_migration_gives_up_when_somebody_else_keeps_the_lock(
+async def test_migration_fails_when_another_session_keeps_the_lock(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "_LOCK_SECONDS", 0.02)
@@ -85,7 +85,7 @@ async def test_migration_gives_up_when_somebody_else_keeps_the_lock(
         await schema.migrate(stage.dsn)
 
 
-async def test_migration_gives_up_when_a_statement_is_not_answered_in_time(
+async def test_migration_fails_when_a_statement_times_out(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "_STATEMENT_SECONDS", 0.05)
@@ -122,8 +122,8 @@ async def test_schema_too_new_is_refused(
         await call(fresh_database)
 
 
-async def _put_another_weigh(connection: asyncpg.Connection, *, ahead: int) -> None:
-    """Leave the functions of a program that is so many changes ahead of this one."""
+async def _install_other_functions(connection: asyncpg.Connection, *, ahead: int) -> None:
+    """Install the functions of a program that is this many changes ahead of this one."""
     text = functions.function_sources()["evaluate"].replace(
         "'Finished' THEN 0", "'Finished' THEN 5"
     )
@@ -132,8 +132,8 @@ async def _put_another_weigh(connection: asyncpg.Connection, *, ahead: int) -> N
 
 
 async def _number(connection: asyncpg.Connection, *, ahead: int) -> None:
-    edition = functions.FunctionSetVersion(functions.known_version().number + ahead, "other")
-    await connection.execute(functions._RECORD, str(edition))
+    version = functions.FunctionSetVersion(functions.known_version().number + ahead, "other")
+    await connection.execute(functions._RECORD, str(version))
 
 
 _WEIGH = "SELECT workron.evaluate('Finished', 'Succeeded', NULL)"
@@ -141,17 +141,17 @@ _not_newer = pytest.mark.parametrize("ahead", [-1, 0])
 
 
 @_not_newer
-async def test_functions_are_installed_again_when_they_are_not_this_programs(
+async def test_functions_are_installed_again_when_they_differ(
     fresh: asyncpg.Connection, fresh_database: str, ahead: int
 ) -> None:
-    await _put_another_weigh(fresh, ahead=ahead)
+    await _install_other_functions(fresh, ahead=ahead)
     assert await fresh.fetchval(_WEIGH) == 5
     assert await schema.migrate(fresh_database) == [_FUNCTIONS]
     assert await fresh.fetchval(_WEIGH) == 0
 
 
 @_not_newer
-async def test_functions_that_are_older_are_told_with_the_command_when_a_store_is_opened(
+async def test_open_names_the_command_when_the_functions_are_older(
     fresh: asyncpg.Connection, fresh_database: str, ahead: int
 ) -> None:
     await _number(fresh, ahead=ahead)
@@ -161,7 +161,7 @@ async def test_functions_that_are_older_are_told_with_the_command_when_a_store_i
     await _open(fresh_database)
 
 
-async def test_functions_without_a_number_are_older(
+async def test_functions_are_older_when_they_have_no_number(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     await fresh.execute("DELETE FROM workron.meta WHERE key = 'functions'")
@@ -170,16 +170,16 @@ async def test_functions_without_a_number_are_older(
     assert await schema.migrate(fresh_database) == [_FUNCTIONS]
 
 
-async def test_functions_of_a_newer_program_stay_when_an_older_one_migrates(
+async def test_newer_functions_stay_when_an_older_program_migrates(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
-    await _put_another_weigh(fresh, ahead=1)
+    await _install_other_functions(fresh, ahead=1)
     assert await schema.migrate(fresh_database) == []
     await _open(fresh_database)
     assert await fresh.fetchval(_WEIGH) == 5
 
 
-async def test_functions_of_a_newer_program_serve_an_older_one_when_they_answer_more(
+async def test_newer_functions_are_accepted_when_they_return_more_columns(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     await _replace(
@@ -190,7 +190,7 @@ async def test_functions_of_a_newer_program_serve_an_older_one_when_they_answer_
 
 
 @_either
-async def test_functions_of_a_newer_program_are_refused_when_they_lack_what_this_one_calls(
+async def test_newer_functions_are_refused_when_they_lack_a_called_one(
     fresh: asyncpg.Connection, fresh_database: str, call: Any
 ) -> None:
     await _replace(fresh, "RETURNS TABLE (answer text)", "_rights jsonb")
@@ -201,7 +201,7 @@ async def test_functions_of_a_newer_program_are_refused_when_they_lack_what_this
 
 
 async def _replace(connection: asyncpg.Connection, result: str, parameters: str) -> None:
-    """Leave another `release` in the place of ours, for the same roles."""
+    """Install another `release` instead of ours, for the same roles."""
     granted = await connection.fetch(functions._GRANTEES, "release")
     await functions._drop(connection, functions._NAMED, "release")
     await connection.execute(
@@ -221,7 +221,7 @@ async def _replace(connection: asyncpg.Connection, result: str, parameters: str)
         ("RETURNS TABLE (answer text)", "_other uuid[], _name bigint[]"),
     ],
 )
-async def test_function_takes_the_place_of_one_with_another_signature_for_the_same_roles(
+async def test_function_keeps_its_grants_when_its_signature_changes(
     fresh: asyncpg.Connection, fresh_database: str, result: str, parameters: str
 ) -> None:
     async with roles.made_in(fresh_database) as role:
@@ -235,7 +235,7 @@ async def test_function_takes_the_place_of_one_with_another_signature_for_the_sa
         await connection.close()
 
 
-async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage) -> None:
+async def test_open_store_continues_when_all_functions_are_replaced(stage: Stage) -> None:
     store = await open_postgres(stage.dsn, rng=random.Random())
     token = await store.ensure_pool(plans.NAMESPACE, "default")
     session = await store.register(types.Registration(token, "worker", mint_boot(), slots=MANY))
@@ -254,7 +254,7 @@ async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage)
     await store.close()
 
 
-async def test_function_that_is_no_more_is_dropped(
+async def test_function_is_dropped_when_the_program_lacks_it(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     await fresh.execute("CREATE FUNCTION workron.gone() RETURNS void LANGUAGE sql AS ''")
@@ -267,7 +267,7 @@ async def test_grants_stay_when_functions_are_installed_again(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     async with roles.made_in(fresh_database) as role:
-        await _put_another_weigh(fresh, ahead=-1)
+        await _install_other_functions(fresh, ahead=-1)
         await schema.migrate(fresh_database)
         connection = await role.connect()
         with pytest.raises(asyncpg.PostgresError, match="unknown session key"):
@@ -275,7 +275,7 @@ async def test_grants_stay_when_functions_are_installed_again(
         await connection.close()
 
 
-async def test_nothing_is_kept_of_a_migration_that_fails(
+async def test_migration_changes_nothing_when_it_fails(
     fresh: asyncpg.Connection, fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "CREATE TABLE half (one integer); SELECT 1 / 0;"
@@ -287,7 +287,7 @@ async def test_nothing_is_kept_of_a_migration_that_fails(
     assert await fresh.fetchval("SELECT count(*) FROM workron.migration") == len(_HEAD)
 
 
-async def test_missing_migration_is_named_with_the_command_when_a_store_is_opened(
+async def test_open_names_the_command_when_a_migration_is_missing(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = migrations.Migration(len(_HEAD) + 1, "0002_add_more.sql", "SELECT 1", "sum", True)
@@ -298,7 +298,7 @@ async def test_missing_migration_is_named_with_the_command_when_a_store_is_opene
     await _open(fresh_database)
 
 
-async def test_schema_is_made_by_an_owner_who_is_no_superuser(empty_database: str) -> None:
+async def test_schema_is_created_when_the_owner_is_not_a_superuser(empty_database: str) -> None:
     async with roles.owner_of(empty_database) as owner:
         assert await schema.migrate(owner.dsn) == _ALL
         await _open(owner.dsn)

@@ -1,4 +1,4 @@
-"""What only a real PgBouncer in transaction mode shows; skipped where there is none."""
+"""Behaviour behind a real PgBouncer in transaction mode; skipped without one."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint_boot
-from tests.store.postgres import pooler
+from tests.store.postgres import poolers
 from workron.core import errors
 from workron.store.postgres import schema
 from workron.store.postgres.store import PostgresStore, open_postgres, open_worker
@@ -29,7 +29,7 @@ async def _opened(dsn: str) -> AsyncIterator[PostgresStore]:
 
 @contextlib.asynccontextmanager
 async def _holding_connections(dsn: str, count: int) -> AsyncIterator[list[asyncpg.Connection]]:
-    """Take so many of the server's connections from the pooler at once, in transactions."""
+    """Occupy this many of the pooler's server connections at once, in transactions."""
     async with contextlib.AsyncExitStack() as stack:
         taken = []
         for _ in range(count):
@@ -41,25 +41,23 @@ async def _holding_connections(dsn: str, count: int) -> AsyncIterator[list[async
         yield taken
 
 
-async def test_no_connection_that_others_are_given_is_left_listening(
-    fresh_database: str, bouncer: pathlib.Path
-) -> None:
-    pooled = pooler.through(bouncer, fresh_database)
+async def test_no_shared_connection_listens(fresh_database: str, bouncer: pathlib.Path) -> None:
+    pooled = poolers.through(bouncer, fresh_database)
     async with (
         _opened(pooled) as store,
-        _holding_connections(pooled, pooler.CONNECTIONS) as others,
+        _holding_connections(pooled, poolers.CONNECTIONS) as others,
     ):
         channels = [await other.fetch("SELECT pg_listening_channels()") for other in others]
-        assert channels == [[]] * pooler.CONNECTIONS
+        assert channels == [[]] * poolers.CONNECTIONS
         assert store.url == pooled
 
 
-async def test_ring_through_the_pooler_is_heard_by_who_listens_past_it(
+async def test_notification_through_the_pooler_reaches_a_direct_listener(
     fresh_database: str, bouncer: pathlib.Path
 ) -> None:
     async with (
         _opened(fresh_database) as listener,
-        _opened(pooler.through(bouncer, fresh_database)) as other,
+        _opened(poolers.through(bouncer, fresh_database)) as other,
     ):
         await listener.wait_for_work(0)
         waiting = asyncio.create_task(listener.wait_for_work(600.0))
@@ -71,7 +69,7 @@ async def test_ring_through_the_pooler_is_heard_by_who_listens_past_it(
 async def test_database_is_migrated_through_the_pooler(
     empty_database: str, bouncer: pathlib.Path
 ) -> None:
-    pooled = pooler.through(bouncer, empty_database)
+    pooled = poolers.through(bouncer, empty_database)
     assert await schema.migrate(pooled)
     async with _opened(pooled) as store:
         assert len(await store.submit([plans.job()])) == 1
@@ -80,8 +78,8 @@ async def test_database_is_migrated_through_the_pooler(
 async def test_error_names_the_setting_when_the_pooler_mixes_up_prepared_statements(
     fresh_database: str, postgres_dsn: str
 ) -> None:
-    with pooler.running(postgres_dsn, prepared_statements=0) as bouncer:
-        pooled = pooler.through(bouncer, fresh_database)
+    with poolers.running(postgres_dsn, prepared_statements=0) as bouncer:
+        pooled = poolers.through(bouncer, fresh_database)
         async with _opened(pooled) as store:
             await store.list_runs()
             async with _holding_connections(pooled, 1):
@@ -99,11 +97,11 @@ async def _drop(dsn: str) -> None:
     await admin.close()
 
 
-async def test_pool_is_let_in_through_a_pooler_that_asks_for_roles(
+async def test_pool_is_granted_when_the_pooler_looks_up_roles(
     fresh_database: str, postgres_dsn: str
 ) -> None:
-    with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=True)) as bouncer:
-        async with _opened(pooler.entered(bouncer, fresh_database)) as store:
+    with poolers.set_up(lambda home: poolers.logging_in(postgres_dsn, home, asks=True)) as bouncer:
+        async with _opened(poolers.entered(bouncer, fresh_database)) as store:
             admitted = await store.grant_pool(_ADMISSION)
             assert str(bouncer) in admitted.url
             worker = await open_worker(admitted.url, rng=random.Random())
@@ -114,12 +112,12 @@ async def test_pool_is_let_in_through_a_pooler_that_asks_for_roles(
             assert await store.revoke_pool(plans.NAMESPACE, "own")
 
 
-async def test_pool_is_told_of_a_pooler_that_does_not_know_its_role(
+async def test_grant_fails_when_the_pooler_does_not_know_the_role(
     fresh_database: str, postgres_dsn: str
 ) -> None:
-    with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=False)) as bouncer:
-        async with _opened(pooler.entered(bouncer, fresh_database)) as store:
-            with pytest.raises(errors.PermissionDeniedError, match="auth_query") as told:
+    with poolers.set_up(lambda home: poolers.logging_in(postgres_dsn, home, asks=False)) as bouncer:
+        async with _opened(poolers.entered(bouncer, fresh_database)) as store:
+            with pytest.raises(errors.PermissionDeniedError, match="auth_query") as refusal:
                 await store.grant_pool(_ADMISSION)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(refusal.value)
     await _drop(fresh_database)

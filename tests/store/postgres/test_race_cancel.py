@@ -1,18 +1,18 @@
-"""A cancel that meets its jobs as they move: claimed, retried, promoted, reaped, ended, expired."""
+"""A cancel of a run whose jobs move: claimed, retried, promoted, reaped, ended, expired."""
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
-from tests.store.postgres.stage import Actor, Hand, Stage
+from tests.store.postgres.stage import Actor, Stage, WorkerActor
 from workron.core.ids import JobId
 from workron.store.types import Signal
 
-# What a cancel would be if it believed its first step, and did not look at all places at once.
+# A cancel that trusts its first step, and does not read all tables in one statement.
 _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
 _NO_LOOK = "_is_over := true;"
 
 
-async def _cancel_while(stage: Stage, mover: Hand | Actor, run: JobId) -> None:
-    """Cancel while `mover` has moved the job and not committed that."""
+async def _cancel_while(stage: Stage, mover: WorkerActor | Actor, run: JobId) -> None:
+    """Cancel while `mover` has moved the job and not committed."""
     canceller = await stage.actor()
     cancelling = await stage.start(canceller, canceller.cancel(run))
     assert not cancelling.done()
@@ -20,7 +20,7 @@ async def _cancel_while(stage: Stage, mover: Hand | Actor, run: JobId) -> None:
     assert await cancelling
 
 
-async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
+async def _cancel_while_it_is_claimed(stage: Stage) -> WorkerActor:
     run = await stage.submit(plans.job())
     worker = await stage.worker()
     await worker.begin()
@@ -29,12 +29,12 @@ async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
     return worker
 
 
-async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
+async def test_job_is_signaled_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
     worker = await _cancel_while_it_is_claimed(stage)
     assert [held.signal for held in (await worker.heartbeat()).held] == [Signal.CANCEL]
 
 
-async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:
+async def test_job_keeps_running_when_a_cancel_reads_the_tables_once(stage: Stage) -> None:
     await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     worker = await _cancel_while_it_is_claimed(stage)
     assert [held.signal for held in (await worker.heartbeat()).held] == [None]
@@ -47,14 +47,14 @@ async def _cancel_while_it_is_promoted(stage: Stage) -> dict[str, str]:
     await promoter.begin()
     assert await promoter.promote(MANY) == 1
     await _cancel_while(stage, promoter, run)
-    return await stage.stands(run)
+    return await stage.states(run)
 
 
 async def test_job_is_cancelled_when_it_is_promoted_meanwhile(stage: Stage) -> None:
     assert await _cancel_while_it_is_promoted(stage) == {"job": "Cancelled"}
 
 
-async def test_cancelled_job_is_queued_when_a_cancel_looks_only_once(stage: Stage) -> None:
+async def test_cancelled_job_is_queued_when_a_cancel_reads_the_tables_once(stage: Stage) -> None:
     await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     assert await _cancel_while_it_is_promoted(stage) == {"job": "Queued"}
 
@@ -66,7 +66,7 @@ async def test_job_is_cancelled_when_it_is_retried_meanwhile(stage: Stage) -> No
     await worker.begin()
     await worker.retry(claimed)
     await _cancel_while(stage, worker, run)
-    assert await stage.stands(run) == {"job": "Cancelled"}
+    assert await stage.states(run) == {"job": "Cancelled"}
 
 
 async def test_end_stands_when_it_was_reported_just_before_the_cancel(stage: Stage) -> None:
@@ -76,8 +76,8 @@ async def test_end_stands_when_it_was_reported_just_before_the_cancel(stage: Sta
     await worker.begin()
     await worker.end(claimed)
     await _cancel_while(stage, worker, run)
-    assert await stage.stands(run) == {"job": "Succeeded"}
-    assert await stage.stranded() == 0
+    assert await stage.states(run) == {"job": "Succeeded"}
+    assert await stage.count_stranded() == 0
 
 
 async def test_job_is_cancelled_when_it_is_released_meanwhile(stage: Stage) -> None:
@@ -87,7 +87,7 @@ async def test_job_is_cancelled_when_it_is_released_meanwhile(stage: Stage) -> N
     await worker.begin()
     await worker.release(claimed)
     await _cancel_while(stage, worker, run)
-    assert await stage.stands(run) == {"job": "Cancelled"}
+    assert await stage.states(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
@@ -95,9 +95,9 @@ async def test_job_is_cancelled_when_its_worker_is_reaped_meanwhile(stage: Stage
     worker, maintainer = await stage.worker(), await stage.actor()
     await worker.claim_one()
     await maintainer.begin()
-    await maintainer.reap(worker.session.worker, version=await maintainer.sign_of(worker))
+    await maintainer.reap(worker.session.worker, version=await maintainer.heartbeat_version(worker))
     await _cancel_while(stage, maintainer, run)
-    assert await stage.stands(run) == {"job": "Cancelled"}
+    assert await stage.states(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_its_last_upstream_ends_meanwhile(stage: Stage) -> None:
@@ -108,7 +108,7 @@ async def test_job_is_cancelled_when_its_last_upstream_ends_meanwhile(stage: Sta
     await worker.end(claimed)
     await _cancel_while(stage, worker, run)
     await stage.settle()
-    assert await stage.stands(run) == {"flow": "Cancelled", "a": "Succeeded", "b": "Cancelled"}
+    assert await stage.states(run) == {"flow": "Cancelled", "a": "Succeeded", "b": "Cancelled"}
 
 
 async def test_success_becomes_a_cancel_when_it_is_reported_during_the_cancel(
@@ -122,7 +122,7 @@ async def test_success_becomes_a_cancel_when_it_is_reported_during_the_cancel(
     ending = await stage.start(worker, worker.end(claimed))
     await canceller.commit()
     await ending
-    assert await stage.stands(run) == {"job": "Cancelled"}
+    assert await stage.states(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_two_cancel_it_at_once(stage: Stage) -> None:
@@ -133,5 +133,5 @@ async def test_job_is_cancelled_when_two_cancel_it_at_once(stage: Stage) -> None
     cancelling = await stage.start(other, other.cancel(run))
     await one.commit()
     await cancelling
-    assert await stage.stranded() == 0
-    assert set((await stage.stands(run)).values()) == {"Cancelled"}
+    assert await stage.count_stranded() == 0
+    assert set((await stage.states(run)).values()) == {"Cancelled"}

@@ -1,4 +1,4 @@
-"""Submissions that meet at a name: the upstream and its downstream, two of one name, a cycle."""
+"""Concurrent submissions at one name: upstream and downstream, two of one name, a cycle."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def _waiting_for(upstream: str, name: str = "down") -> Plan:
 
 
 async def _submit_at_once(stage: Stage, first: Plan, second: Plan) -> list[JobId]:
-    """Submit two, neither of which sees the other before it has done all but commit."""
+    """Submit two at once; the first has not committed when the second begins."""
     # Where the name is new, the primary key alone makes one of them wait.
     await stage.submit(_waiting_for("up", name="early"))
     one, other = await stage.actor(), await stage.actor()
@@ -45,18 +45,18 @@ async def test_downstream_meets_its_upstream_when_both_are_submitted_at_once(
     runs = await _submit_at_once(stage, *(both if is_upstream_first else reversed(both)))
     await _run_up(stage)
     down = runs[is_upstream_first]
-    assert await stage.stands(down) == {"down": "Queued"}
+    assert await stage.states(down) == {"down": "Queued"}
 
 
 async def test_downstream_misses_its_upstream_when_it_does_not_lock_the_name(stage: Stage) -> None:
     await stage.without("name")
     down, _ = await _submit_at_once(stage, _waiting_for("up"), plans.job("up"))
     await _run_up(stage)
-    assert await stage.stands(down) == {"down": "Waiting/Upstream"}
+    assert await stage.states(down) == {"down": "Waiting/Upstream"}
 
 
 async def _submit_one_name_twice(stage: Stage) -> list[JobId]:
-    """Let the second come when the first has looked at the name, and stored nothing yet."""
+    """Start the second when the first has locked the name, and stored nothing yet."""
     await stage.submit(_waiting_for("up", name="early"))
     one, other = await stage.actor(), await stage.actor()
     following: list[asyncio.Task[Sequence[SubmittedRun]]] = []
@@ -75,7 +75,7 @@ async def test_second_submission_is_the_first_one_when_both_come_at_once(stage: 
     assert second == first
 
 
-async def test_one_name_has_two_runs_when_nobody_locks_it(stage: Stage) -> None:
+async def test_one_name_has_two_runs_when_it_is_not_locked(stage: Stage) -> None:
     await stage.without("name")
     first, second = await _submit_one_name_twice(stage)
     assert second != first

@@ -1,7 +1,7 @@
-"""Verbs that meet on the same rows lock them in one order, so that none of them deadlocks.
+"""Operations lock the same rows in one order, so that none of them deadlocks.
 
-A third transaction holds the row in the middle: behind it two verbs queue up, each with the lock
-on its first row. Where both began at the same end, one of them waits there for the other.
+A third transaction holds the row in the middle, and two operations wait for it, each with the lock
+on its first row. If both began at the same end, one of them waits there for the other.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ async def _hold_row(stage: Stage, table: str, job: int) -> Actor:
 
 
 async def _put_the_last_first(stage: Stage, table: str, jobs: list[JobId]) -> None:
-    for job in sorted(jobs, reverse=True):  # each update puts its row behind those that are there
+    for job in sorted(jobs, reverse=True):  # each update puts its row behind the others
         again = f"UPDATE workron.{table} SET priority = priority WHERE job = $1"
         await stage.sql.execute(again, job)
 
 
 async def _let_plans_loose(stage: Stage, verb: str) -> None:
-    # The order of locks must not hang on the plans that a verb pins for other reasons.
+    # The order of locks must not depend on the plans that the installer forces for other reasons.
     await stage.replace(verb, "SET enable_seqscan = off SET enable_hashjoin = off", "")
 
 
@@ -87,13 +87,13 @@ async def _cancel_and_expire_the_same_three(stage: Stage) -> list[object]:
     return await asyncio.gather(*calls, return_exceptions=True)
 
 
-async def test_cancel_and_expiry_do_not_deadlock_when_they_mark_the_same_jobs(
+async def test_cancel_and_expiry_do_not_deadlock_when_they_signal_the_same_jobs(
     stage: Stage,
 ) -> None:
     assert await _cancel_and_expire_the_same_three(stage) == [3, True]
 
 
-async def test_cancel_and_expiry_deadlock_when_one_marks_as_it_finds(stage: Stage) -> None:
+async def test_cancel_and_expiry_deadlock_when_one_signals_in_scan_order(stage: Stage) -> None:
     await stage.without("signal")
     assert _deadlocks(await _cancel_and_expire_the_same_three(stage)) == 1
 
@@ -118,7 +118,7 @@ async def test_report_and_cancel_do_not_deadlock_when_the_last_claim_is_reported
     assert _deadlocks(await _cancel_what_is_reported_in_another_order(stage)) == 0
 
 
-async def test_report_and_cancel_deadlock_when_claims_are_taken_as_they_are_told(
+async def test_report_and_cancel_deadlock_when_claims_are_locked_in_the_order_of_reports(
     stage: Stage,
 ) -> None:
     await stage.without("order")
@@ -138,13 +138,13 @@ async def _cancel_and_expire_in_two_places(stage: Stage) -> list[object]:
     return await asyncio.gather(*calls, return_exceptions=True)
 
 
-async def test_cancel_and_expiry_do_not_deadlock_when_they_go_from_place_to_place(
+async def test_cancel_and_expiry_do_not_deadlock_when_they_go_table_by_table(
     stage: Stage,
 ) -> None:
     assert _deadlocks(await _cancel_and_expire_in_two_places(stage)) == 0
 
 
-async def test_cancel_and_expiry_deadlock_when_one_begins_at_another_place(
+async def test_cancel_and_expiry_deadlock_when_one_begins_at_another_table(
     stage: Stage,
 ) -> None:
     waiting_first = "PERFORM 1 FROM workron.waiting WHERE job = ANY (_due) FOR UPDATE;\n"
@@ -152,8 +152,8 @@ async def test_cancel_and_expiry_deadlock_when_one_begins_at_another_place(
     assert _deadlocks(await _cancel_and_expire_in_two_places(stage)) == 1
 
 
-async def _settle_with_a_hold_left_over(stage: Stage) -> list[object]:
-    """Let the maintainer tell `c` of one end, and sweep the run, while `b` ends."""
+async def _propagate_with_a_suspension_left_over(stage: Stage) -> list[object]:
+    """Let the maintainer propagate one end to `c`, and suspend the run, while `b` ends."""
     up = await stage.submit(plans.job("up"))
     outside = [plans.outside("up")]
     run = await stage.submit(plans.dag(b=task(), c=task("b", outside=outside)))
@@ -170,5 +170,5 @@ async def _settle_with_a_hold_left_over(stage: Stage) -> list[object]:
     return await asyncio.gather(*calls, return_exceptions=True)
 
 
-async def test_settling_does_not_deadlock_when_it_goes_on_with_a_hold(stage: Stage) -> None:
-    assert _deadlocks(await _settle_with_a_hold_left_over(stage)) == 0
+async def test_propagate_does_not_deadlock_when_it_continues_a_suspension(stage: Stage) -> None:
+    assert _deadlocks(await _propagate_with_a_suspension_left_over(stage)) == 0

@@ -1,4 +1,4 @@
-"""Output that is written while its claim ends: none of it comes after the end."""
+"""Output that is written while its claim ends: no chunk is stored after the end."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ async def _written(stage: Stage) -> int:
 
 
 async def _write_while_it_is_released(stage: Stage) -> int:
-    """Answer how much came after the claim was given back."""
+    """Return how many chunks came after the claim was released."""
     await stage.submit(plans.job())
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
@@ -28,11 +28,11 @@ async def _write_while_it_is_released(stage: Stage) -> int:
     return await _written(stage) - before
 
 
-async def test_output_is_whole_before_the_claim_is_given_back(stage: Stage) -> None:
+async def test_output_is_complete_when_the_claim_is_released(stage: Stage) -> None:
     assert await _write_while_it_is_released(stage) == 0
 
 
-async def test_output_comes_after_its_attempt_when_it_does_not_hold_the_claim(
+async def test_output_comes_after_its_attempt_when_it_does_not_lock_the_claim(
     stage: Stage,
 ) -> None:
     await stage.without("output")
@@ -52,12 +52,12 @@ async def _write_after_the_release(stage: Stage) -> ReportResult:
     return await writing
 
 
-async def test_output_is_stale_when_the_claim_was_given_back_just_before(stage: Stage) -> None:
+async def test_output_is_stale_when_the_claim_was_released_just_before(stage: Stage) -> None:
     assert await _write_after_the_release(stage) is ReportResult.STALE
     assert await _written(stage) == 0
 
 
-async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the_claim(
+async def test_output_of_an_ended_attempt_is_stored_when_the_claim_is_not_checked(
     stage: Stage,
 ) -> None:
     await stage.without("output")
@@ -65,7 +65,7 @@ async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the
 
 
 async def _write_two_at_once(stage: Stage) -> int:
-    """Fill an attempt up to its last byte but one, and answer how many of two more got in."""
+    """Fill an attempt up to its last byte but one, and return how many of two more are stored."""
     await stage.submit(plans.job())
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
@@ -84,11 +84,11 @@ async def _write_two_at_once(stage: Stage) -> int:
     return await _written(stage) - 2
 
 
-async def test_two_pieces_at_once_do_not_share_the_last_room(stage: Stage) -> None:
+async def test_only_one_chunk_is_stored_when_two_exceed_the_limit_together(stage: Stage) -> None:
     assert await _write_two_at_once(stage) == 1
 
 
-async def test_two_pieces_at_once_share_the_last_room_when_they_do_not_hold_the_claim(
+async def test_two_chunks_exceed_the_limit_when_they_do_not_lock_the_claim(
     stage: Stage,
 ) -> None:
     await stage.without("output")
@@ -100,7 +100,7 @@ async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: S
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await maintainer.begin()
-    await maintainer.reap(worker.session.worker, version=await maintainer.sign_of(worker))
+    await maintainer.reap(worker.session.worker, version=await maintainer.heartbeat_version(worker))
     writing = await stage.start(
         worker, worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     )
@@ -110,13 +110,13 @@ async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: S
     assert await _written(stage) == 0
 
 
-async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> None:
+async def test_reap_waits_when_output_is_being_written(stage: Stage) -> None:
     await stage.submit(plans.job())
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
-    sign = await maintainer.sign_of(worker)
+    sign = await maintainer.heartbeat_version(worker)
     reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, version=sign))
     assert not reaping.done()
     await worker.commit()

@@ -1,21 +1,21 @@
-"""A reap that meets what its worker does at the same time: claim, beat, complete, register."""
+"""A reap and a concurrent call of its worker: claim, heartbeat, complete, register."""
 
 import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint_boot
-from tests.store.postgres.stage import Actor, Hand, Stage
+from tests.store.postgres.stage import Actor, Stage, WorkerActor
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.store.types import ReapResult
 
 
-async def _reap(by: Actor, worker: Hand) -> ReapResult:
-    return await by.reap(worker.session.worker, version=await by.sign_of(worker))
+async def _reap(by: Actor, worker: WorkerActor) -> ReapResult:
+    return await by.reap(worker.session.worker, version=await by.heartbeat_version(worker))
 
 
 async def _holders(stage: Stage) -> list[str | None]:
-    """Name the worker of each claim; None where it is forgotten."""
+    """Return the worker of each claim; None if it has no row."""
     rows = await stage.sql.fetch(
         "SELECT w.name FROM workron.running r LEFT JOIN workron.worker w ON w.id = r.worker"
     )
@@ -33,12 +33,12 @@ async def _reap_while_it_claims(stage: Stage) -> JobId:
     return run
 
 
-async def test_claim_falls_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
+async def test_claim_is_requeued_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
     run = await _reap_while_it_claims(stage)
-    assert await stage.stands(run) == {"job": "Queued"}
+    assert await stage.states(run) == {"job": "Queued"}
 
 
-async def test_claim_outlives_its_worker_when_it_does_not_hold_its_row(stage: Stage) -> None:
+async def test_claim_outlives_its_worker_when_it_does_not_lock_its_row(stage: Stage) -> None:
     await stage.without("session")
     await _reap_while_it_claims(stage)
     assert await _holders(stage) == [None]
@@ -60,7 +60,7 @@ async def test_claim_is_refused_when_its_worker_was_reaped_just_before(stage: St
     assert await _holders(stage) == []
 
 
-async def test_claim_is_given_to_a_reaped_worker_when_it_does_not_ask_for_its_row(
+async def test_reaped_worker_gets_a_claim_when_its_row_is_not_checked(
     stage: Stage,
 ) -> None:
     await stage.without("session")
@@ -68,9 +68,9 @@ async def test_claim_is_given_to_a_reaped_worker_when_it_does_not_ask_for_its_ro
     assert await _holders(stage) == [None]
 
 
-async def _reap_while_it_beats(stage: Stage) -> ReapResult:
+async def _reap_during_a_heartbeat(stage: Stage) -> ReapResult:
     worker, maintainer = await stage.worker(), await stage.actor()
-    sign = await maintainer.sign_of(worker)
+    sign = await maintainer.heartbeat_version(worker)
     await worker.begin()
     await worker.heartbeat()
     reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, version=sign))
@@ -78,18 +78,18 @@ async def _reap_while_it_beats(stage: Stage) -> ReapResult:
     return await reaping
 
 
-async def test_worker_is_not_reaped_when_it_beats_meanwhile(stage: Stage) -> None:
-    assert not (await _reap_while_it_beats(stage)).was_reaped
+async def test_worker_is_not_reaped_when_it_sends_a_heartbeat_meanwhile(stage: Stage) -> None:
+    assert not (await _reap_during_a_heartbeat(stage)).was_reaped
     assert await stage.watcher.list_heartbeats()
 
 
 async def test_live_worker_is_reaped_when_its_row_is_not_locked_first(stage: Stage) -> None:
     await stage.without("reap")
-    assert (await _reap_while_it_beats(stage)).was_reaped
+    assert (await _reap_during_a_heartbeat(stage)).was_reaped
     assert not await stage.watcher.list_heartbeats()
 
 
-async def test_beat_is_refused_when_the_worker_was_reaped_just_before(stage: Stage) -> None:
+async def test_heartbeat_is_refused_when_the_worker_was_reaped_just_before(stage: Stage) -> None:
     worker, maintainer = await stage.worker(), await stage.actor()
     await maintainer.begin()
     await _reap(maintainer, worker)
@@ -121,7 +121,7 @@ async def test_end_counts_when_its_worker_is_reaped_meanwhile(stage: Stage) -> N
     reaping = await stage.start(maintainer, _reap(maintainer, worker))
     await worker.commit()
     assert (await reaping).requeued == []
-    assert await stage.stands(run) == {"job": "Succeeded"}
+    assert await stage.states(run) == {"job": "Succeeded"}
 
 
 async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:
@@ -134,27 +134,27 @@ async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stag
     await maintainer.commit()
     with pytest.raises(errors.SessionError):
         await ending
-    assert await stage.stands(run) == {"job": "Queued"}
+    assert await stage.states(run) == {"job": "Queued"}
 
 
-async def _boot_anew(stage: Stage) -> tuple[Hand, Hand]:
-    """Give the older and the newer boot of one worker."""
+async def _boot_again(stage: Stage) -> tuple[WorkerActor, WorkerActor]:
+    """Return the older and the newer boot of one worker."""
     return await stage.worker("pod"), await stage.worker("pod")
 
 
-async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage: Stage) -> None:
+async def test_newer_boot_waits_when_the_older_one_is_claiming(stage: Stage) -> None:
     run = await stage.submit(plans.job())
-    older, newer = await _boot_anew(stage)
+    older, newer = await _boot_again(stage)
     await older.begin()
     await older.claim_one()
     beating = await stage.start(newer.store, newer.heartbeat())
     await older.commit()
     await beating
-    assert await stage.stands(run) == {"job": "Queued"}
+    assert await stage.states(run) == {"job": "Queued"}
 
 
-async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> None:
-    older, newer = await _boot_anew(stage)
+async def test_older_boot_is_reaped_when_both_send_heartbeats_at_once(stage: Stage) -> None:
+    older, newer = await _boot_again(stage)
     await older.begin()
     await older.heartbeat()
     beating = await stage.start(newer.store, newer.heartbeat())
@@ -165,10 +165,10 @@ async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> N
         await older.heartbeat()
 
 
-async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_ones(
+async def test_heartbeat_of_the_older_boot_is_refused_when_it_meets_the_newer_ones(
     stage: Stage,
 ) -> None:
-    older, newer = await _boot_anew(stage)
+    older, newer = await _boot_again(stage)
     await newer.begin()
     await newer.heartbeat()
     beating = await stage.start(older.store, older.heartbeat())
@@ -177,13 +177,13 @@ async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_
         await beating
 
 
-async def test_nothing_is_reaped_on_what_another_run_of_the_server_showed(stage: Stage) -> None:
+async def test_worker_is_not_reaped_when_the_server_was_restarted_since(stage: Stage) -> None:
     worker = await stage.worker()
-    sign = (await stage.watcher.sign_of(worker))._replace(server="another")
+    sign = (await stage.watcher.heartbeat_version(worker))._replace(server="another")
     assert not (await stage.watcher.reap(worker.session.worker, version=sign)).was_reaped
 
 
-async def test_worker_is_entered_once_when_it_registers_twice_at_once(stage: Stage) -> None:
+async def test_worker_has_one_session_when_it_registers_twice_at_once(stage: Stage) -> None:
     boot, one, other = mint_boot(), await stage.actor(), await stage.actor()
     await one.begin()
     first = await stage.register(one, "pod", boot=boot)

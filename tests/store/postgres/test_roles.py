@@ -1,4 +1,4 @@
-"""What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
+"""A role after `grant_worker` can call a worker's functions, and nothing else."""
 
 import re
 
@@ -82,18 +82,18 @@ def _attempts_on(row: asyncpg.Record) -> list[str]:
 
 async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Role) -> None:
     run = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
-    async with role.door() as door:
-        key = (await roles.register(door, stage.token)).key
-        (first,) = await door.claim(key, mint())
-        assert await door.append_output(key, first.ref, 0, b"text") is ReportResult.ACCEPTED
-        assert [held.job for held in (await door.heartbeat(key)).held] == [first.job]
-        assert await door.release(key, [first.ref]) == [ReportResult.ACCEPTED]
-        (again,) = await door.claim(key, mint())
-        (second,) = (await door.complete(key, [report_on(again)], mint())).claimed
-        await door.complete(key, [report_on(second, output=b"tail")])
-        await door.deregister(key)
+    async with role.open_worker_store() as store:
+        key = (await roles.register(store, stage.token)).key
+        (first,) = await store.claim(key, mint())
+        assert await store.append_output(key, first.ref, 0, b"text") is ReportResult.ACCEPTED
+        assert [held.job for held in (await store.heartbeat(key)).held] == [first.job]
+        assert await store.release(key, [first.ref]) == [ReportResult.ACCEPTED]
+        (again,) = await store.claim(key, mint())
+        (second,) = (await store.complete(key, [report_on(again)], mint())).claimed
+        await store.complete(key, [report_on(second, output=b"tail")])
+        await store.deregister(key)
     await stage.settle()
-    assert set((await stage.stands(run)).values()) == {"Succeeded"}
+    assert set((await stage.states(run)).values()) == {"Succeeded"}
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
     ],
     ids=str,
 )
-async def test_role_can_store_no_end_that_readers_would_not_understand(
+async def test_role_cannot_store_an_unknown_outcome(
     stage: Stage, role: Role, wrong: dict[str, str | None], right: str
 ) -> None:
     run = await stage.submit(plans.job())
-    async with role.door() as door:
-        key = (await roles.register(door, stage.token)).key
-        (claimed,) = await door.claim(key, mint())
+    async with role.open_worker_store() as store:
+        key = (await roles.register(store, stage.token)).key
+        (claimed,) = await store.claim(key, mint())
     end = {"outcome": "Succeeded", "reason": None, "message": None, "result": None} | wrong
     connection = await role.connect()
     with pytest.raises(asyncpg.PostgresError, match=right):
@@ -131,7 +131,7 @@ async def test_role_can_store_no_end_that_readers_would_not_understand(
             *(end["outcome"], end["reason"], end["message"], end["result"]),
         )
     await connection.close()
-    assert await stage.stands(run) == {"job": "Running"}
+    assert await stage.states(run) == {"job": "Running"}
 
 
 async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -> None:
@@ -145,7 +145,7 @@ async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -
     assert not through, "; ".join(through)
 
 
-async def test_role_can_call_no_function_but_the_verbs(stage: Stage, role: Role) -> None:
+async def test_role_can_call_only_the_functions_of_a_worker(stage: Stage, role: Role) -> None:
     rows = await stage.sql.fetch(_FUNCTIONS)
     assert {row["name"] for row in rows} > _VERBS
     connection = await role.connect()
@@ -156,7 +156,7 @@ async def test_role_can_call_no_function_but_the_verbs(stage: Stage, role: Role)
     assert not through, "; ".join(through)
 
 
-async def test_role_can_make_and_read_nothing_elsewhere(stage: Stage, role: Role) -> None:
+async def test_role_can_create_and_read_nothing_in_other_schemas(stage: Stage, role: Role) -> None:
     owner = await stage.sql.fetchval("SELECT current_user")
     connection = await role.connect()
     through = await roles.allowed(connection, [*_ELSEWHERE, f'SET ROLE "{owner}"'])
@@ -164,17 +164,20 @@ async def test_role_can_make_and_read_nothing_elsewhere(stage: Stage, role: Role
     assert not through, "; ".join(through)
 
 
-async def test_role_without_the_grant_can_call_no_verb(stage: Stage, role: Role) -> None:
+async def test_role_can_call_no_function_when_it_has_no_grant(stage: Stage, role: Role) -> None:
     await stage.sql.execute(f"DROP OWNED BY {role.name}")
-    async with role.door() as door:
+    async with role.open_worker_store() as store:
         with pytest.raises(errors.StoreError, match="permission denied"):
-            await roles.register(door, stage.token)
+            await roles.register(store, stage.token)
 
 
-async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_superuser_must_run(
+async def test_grant_names_the_statements_for_a_superuser_when_it_is_refused(
     empty_database: str,
 ) -> None:
-    async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as role:
+    async with (
+        roles.owner_of(empty_database) as owner,
+        roles.unprivileged_role_in(empty_database) as role,
+    ):
         await schema.migrate(owner.dsn)
         own = await owner.connect()
         grant = f"SELECT workron.grant_worker('{role.name}')"
@@ -194,10 +197,13 @@ async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_super
         await connection.close()
 
 
-async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
+async def test_grant_names_the_database_when_the_caller_does_not_own_it(
     empty_database: str,
 ) -> None:
-    async with roles.nobody_in(empty_database) as other, roles.nobody_in(empty_database) as role:
+    async with (
+        roles.unprivileged_role_in(empty_database) as other,
+        roles.unprivileged_role_in(empty_database) as role,
+    ):
         admin = await asyncpg.connect(empty_database)
         await admin.execute(f"""
             DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO {other.name}',
@@ -211,17 +217,17 @@ async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
         await admin.close()
 
 
-async def test_functions_that_act_for_their_owner_are_the_verbs_alone(stage: Stage) -> None:
+async def test_only_the_functions_of_a_worker_run_as_their_owner(stage: Stage) -> None:
     rows = await stage.sql.fetch(_FUNCTIONS)
     assert {row["name"] for row in rows if row["is_definer"]} == _VERBS
 
 
-async def test_functions_are_nobodys_to_execute_by_default(stage: Stage) -> None:
+async def test_functions_are_not_executable_by_default(stage: Stage) -> None:
     rows = await stage.sql.fetch(_FUNCTIONS)
     assert [row["name"] for row in rows if row["is_public"]] == []
 
 
-async def test_verbs_look_names_up_in_the_temporary_schema_last(stage: Stage) -> None:
+async def test_functions_search_the_temporary_schema_last(stage: Stage) -> None:
     rows = await stage.sql.fetch(_FUNCTIONS)
     for row in rows:
         if row["is_definer"]:
@@ -229,7 +235,7 @@ async def test_verbs_look_names_up_in_the_temporary_schema_last(stage: Stage) ->
 
 
 async def _register_with_a_false_equals(stage: Stage, role: Role) -> None:
-    """Try a wrong token in a session where two hashes are always equal."""
+    """Register with a wrong token in a session where all hashes are equal."""
     await stage.sql.execute(f"CREATE SCHEMA evil AUTHORIZATION {role.name}")
     attacker = await role.connect()
     await attacker.execute("""
@@ -245,14 +251,14 @@ async def _register_with_a_false_equals(stage: Stage, role: Role) -> None:
         await attacker.close()
 
 
-async def test_token_is_compared_as_ever_when_the_caller_has_an_operator_of_his_own(
+async def test_token_is_compared_correctly_when_the_caller_has_its_own_operator(
     stage: Stage, role: Role
 ) -> None:
     with pytest.raises(asyncpg.PostgresError, match="the token is unknown"):
         await _register_with_a_false_equals(stage, role)
 
 
-async def test_token_is_worth_nothing_when_the_path_is_the_callers(
+async def test_wrong_token_is_accepted_when_the_search_path_is_not_fixed(
     stage: Stage, role: Role
 ) -> None:
     await stage.replace("register", r"SET search_path = [^\n]*", "")
@@ -260,15 +266,15 @@ async def test_token_is_worth_nothing_when_the_path_is_the_callers(
     assert [one.name for one in await stage.watcher.list_heartbeats()] == ["thief"]
 
 
-async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(
+async def test_functions_use_their_own_tables_when_the_caller_has_temporary_ones(
     stage: Stage, role: Role
 ) -> None:
     await stage.submit(plans.job())
     await stage.sql.execute(f"""
         DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO {role.name}',
                                    current_database()); END $$""")
-    async with role.door() as door:
-        session = await roles.register(door, stage.token)
+    async with role.open_worker_store() as store:
+        session = await roles.register(store, stage.token)
     attacker = await role.connect()
     for table in ("worker", "ready", "running", "job", "run", "spec", "pool", "token"):
         await attacker.execute(f"CREATE TEMPORARY TABLE {table} (one integer)")
@@ -278,9 +284,7 @@ async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(
     assert len(claimed) == 1
 
 
-async def test_what_everybody_may_call_is_closed_when_a_role_is_let_in(
-    stage: Stage, role: Role
-) -> None:
+async def test_public_rights_are_revoked_when_a_role_is_granted(stage: Stage, role: Role) -> None:
     await stage.sql.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA workron TO PUBLIC")
     assert not await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)
     await stage.sql.execute("SELECT workron.grant_worker($1)", role.name)

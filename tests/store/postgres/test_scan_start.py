@@ -7,8 +7,8 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
-from tests.store.postgres.stage import Hand, Stage
-from tests.store.postgres.standstill import BATCHES, StillClock, entries_read, work
+from tests.store.postgres.open_transaction import BATCHES, StoppedClock, index_entries_read, work
+from tests.store.postgres.stage import Stage, WorkerActor
 from workron.core.plan import Plan
 
 _FEW = 100
@@ -20,13 +20,13 @@ def _urgent() -> Plan:
     return plans.job("urgent", priority=5)
 
 
-async def _refresh(stage: Stage, worker: Hand) -> None:
+async def _refresh(stage: Stage, worker: WorkerActor) -> None:
     """Refresh the scan starts, once the server has counted the rows that a worker deleted."""
     await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
     await stage.sql.execute("SELECT workron.refresh_scan_starts()")
 
 
-async def _after_work(stage: Stage, ready: int = 0) -> Hand:
+async def _after_work(stage: Stage, ready: int = 0) -> WorkerActor:
     """Return a worker that has claimed thousands of jobs of its pool, which has this many more."""
     # Autovacuum replaces the count of dead rows by an estimate.
     await stage.sql.execute("ALTER TABLE workron.ready SET (autovacuum_enabled = off)")
@@ -40,20 +40,20 @@ async def _after_work(stage: Stage, ready: int = 0) -> Hand:
 @pytest.mark.usefixtures("held")
 async def test_claim_does_not_read_claimed_jobs_when_the_start_was_refreshed(stage: Stage) -> None:
     worker = await _after_work(stage, ready=MANY)
-    before = await entries_read(worker.store, "ready_claim_order")
+    before = await index_entries_read(worker.store, "ready_claim_order")
     await work(worker, batches=5, batch=1)
-    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
+    assert await index_entries_read(worker.store, "ready_claim_order") - before < _FEW
 
 
 @pytest.mark.usefixtures("held")
 async def test_claim_reads_few_entries_when_the_start_is_at_a_lower_priority(stage: Stage) -> None:
     await stage.submit(plans.dag("high", {"priority": 1}, work=plans.task(count=4 * MANY)))
     worker = await _after_work(stage, ready=MANY)
-    before = await entries_read(worker.store, "ready_claim_order")
+    before = await index_entries_read(worker.store, "ready_claim_order")
     await stage.submit(plans.job("low", priority=-1))
     await _refresh(stage, worker)
     await work(worker, batches=1, batch=10)
-    assert await entries_read(worker.store, "ready_claim_order") - before < 5 * MANY
+    assert await index_entries_read(worker.store, "ready_claim_order") - before < 5 * MANY
 
 
 @pytest.mark.usefixtures("held")
@@ -64,12 +64,12 @@ async def test_claim_reads_no_claimed_jobs_when_no_job_is_ready(
     worker = await _after_work(stage)
     if is_new:
         worker = await stage.worker("new")
-    before = await entries_read(worker.store, "ready_claim_order")
+    before = await index_entries_read(worker.store, "ready_claim_order")
     number = await stage.sql.fetchval(_NEXT_TRANSACTION)
     for _ in range(10):
         assert not await worker.claim()
     assert await stage.sql.fetchval(_NEXT_TRANSACTION) == number
-    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
+    assert await index_entries_read(worker.store, "ready_claim_order") - before < _FEW
 
 
 @pytest.mark.usefixtures("held")
@@ -145,12 +145,12 @@ async def test_job_is_claimed_first_when_its_priority_was_raised(stage: Stage) -
 
 
 async def test_unblocked_job_is_claimed_in_order_when_the_start_was_refreshed(
-    stage: Stage, held: StillClock
+    stage: Stage, held: StoppedClock
 ) -> None:
     await stage.submit(plans.dag("first", one=plans.task(), two=plans.task("one")))
     worker = await stage.worker()
     first = await worker.claim_one()
-    await held.go_on(1)
+    await held.advance(1)
     await _after_work(stage, ready=MANY)
     await worker.end(first)
     await _refresh(stage, worker)
@@ -159,15 +159,15 @@ async def test_unblocked_job_is_claimed_in_order_when_the_start_was_refreshed(
 
 @pytest.mark.parametrize("seconds", [6, -3600])
 async def test_claim_reads_from_the_beginning_when_the_start_is_not_refreshed(
-    stage: Stage, held: StillClock, seconds: float
+    stage: Stage, held: StoppedClock, seconds: float
 ) -> None:
     worker = await _after_work(stage, ready=MANY)
     await stage.submit(_urgent())
-    await held.go_on(seconds)
+    await held.advance(seconds)
     assert (await worker.claim_one()).name == "urgent"
 
 
-@pytest.mark.usefixtures("still")
+@pytest.mark.usefixtures("stopped_clock")
 async def test_start_is_removed_when_vacuum_has_removed_the_dead_rows(stage: Stage) -> None:
     worker = await _after_work(stage, ready=MANY)
     await stage.sql.execute("VACUUM workron.ready")

@@ -1,4 +1,4 @@
-"""A database that does not answer, or not as it should: which one, and what was tried, is told."""
+"""A database that fails to answer: the error names it and the operation."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
-from tests.store.postgres.wire import Wire, hang_up
+from tests.store.postgres.faulty_proxy import FaultyProxy, hang_up
 from workron.core import errors
 from workron.store.postgres import schema, store
 from workron.store.postgres.pool import open_pool
@@ -75,7 +75,7 @@ async def test_error_names_the_database_when_the_server_has_none_of_that_name(
 
 @contextlib.asynccontextmanager
 async def _server(answer: bytes | None) -> AsyncIterator[str]:
-    """Serve one answer to whoever comes, or silence; give the URL."""
+    """Serve one answer to each client, or none, and yield the URL."""
     is_over, calls = asyncio.Event(), []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,7 +103,7 @@ async def test_error_says_that_the_password_is_wrong(call: Any) -> None:
             await call(url)
 
 
-async def test_error_says_that_nobody_answered_in_time_when_the_server_is_silent(
+async def test_error_names_the_timeout_when_the_server_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("workron.store.postgres.pool._CONNECT_SECONDS", 0.01)
@@ -118,7 +118,7 @@ async def test_error_names_the_command_when_the_database_is_empty(empty_database
     assert f"`workron migrate --store {shlex.quote(empty_database)}`" in str(refusal.value)
 
 
-async def test_command_that_is_named_for_an_empty_database_shows_no_password_and_no_stars(
+async def test_command_for_an_empty_database_has_no_password_and_no_stars(
     empty_database: str,
 ) -> None:
     url = empty_database.replace("postgres@", "postgres:s3cret@")
@@ -126,7 +126,9 @@ async def test_command_that_is_named_for_an_empty_database_shows_no_password_and
         await _open(url)
 
 
-async def test_calls_work_again_when_the_server_was_away(remote: PostgresStore, wire: Wire) -> None:
+async def test_calls_work_again_when_the_server_was_away(
+    remote: PostgresStore, wire: FaultyProxy
+) -> None:
     await remote.submit([plans.job()])
     await wire.cut()
     with pytest.raises(errors.StoreUnreachableError, match=r"127\.0\.0\.1"):
@@ -136,7 +138,7 @@ async def test_calls_work_again_when_the_server_was_away(remote: PostgresStore, 
 
 
 async def test_call_fails_when_the_server_goes_away_during_it(
-    remote: PostgresStore, wire: Wire
+    remote: PostgresStore, wire: FaultyProxy
 ) -> None:
     sleeping = asyncio.create_task(remote._database.fetch("SELECT pg_sleep(60)"))
     while not await remote._database.fetch_value(
@@ -149,7 +151,7 @@ async def test_call_fails_when_the_server_goes_away_during_it(
         await sleeping
 
 
-async def test_state_and_store_survive_when_all_their_connections_are_ended(
+async def test_store_continues_when_all_its_connections_are_ended(
     fresh_database: str,
 ) -> None:
     store = await _open(fresh_database)
@@ -206,7 +208,7 @@ async def test_error_says_so_when_a_statement_is_not_answered_in_time(
         ("58030", errors.StoreUnreachableError),
     ],
 )
-async def test_error_is_one_that_passes_when_the_database_gave_way_every_time(
+async def test_error_is_transient_when_every_attempt_was_a_deadlock(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch, state: str, kind: type[Exception]
 ) -> None:
     monkeypatch.setattr("workron.store.postgres.pool._PAUSE_SECONDS", 0)
@@ -216,7 +218,7 @@ async def test_error_is_one_that_passes_when_the_database_gave_way_every_time(
     await database.close()
 
 
-async def test_driver_that_a_lost_connection_mixed_up_says_that_nobody_answers(
+async def test_error_says_unreachable_when_the_driver_fails_after_a_lost_connection(
     fresh_database: str,
 ) -> None:
     async def mix_up(_: object) -> None:
@@ -235,7 +237,7 @@ async def _set(dsn: str, setting: str) -> None:
     await admin.close()
 
 
-async def test_pool_that_lost_its_connection_is_left_to_whoever_asks_next(
+async def test_next_call_connects_when_the_pool_lost_its_connection(
     fresh_database: str,
 ) -> None:
     administrator = await asyncpg.connect(fresh_database)
@@ -245,7 +247,7 @@ async def test_pool_that_lost_its_connection_is_left_to_whoever_asks_next(
     await administrator.fetch(f"SELECT pg_terminate_backend(pid, 10000) {others}")
     while database._pool.get_size():
         await asyncio.sleep(0)
-    # It would be done at once, and a try that hangs would keep the only place from every caller.
+    # It would connect at once, and a connection attempt that hangs would block every caller.
     await administrator.execute("SELECT 1")
     assert asyncio.all_tasks() == mine
     assert await database.fetch_value(f"SELECT count(*) {others}") == 1

@@ -1,9 +1,7 @@
-"""Databases behind a pooler, where consecutive statements go to whichever connection is free.
+"""Databases behind a pooler, which sends each statement to any free connection.
 
-Two of them: a pool that uses each connection once, which is always there, and PgBouncer in
-transaction mode, which is there once `make pgbouncer` has fetched one, or where
-`WORKRON_TEST_PGBOUNCER` or the PATH names one of version 1.21 or newer. Used by test_pooled.py and
-test_pgbouncer.py.
+One is a pool that uses each connection once. The other is PgBouncer in transaction mode, of version
+1.21 or newer, from `make pgbouncer`, `WORKRON_TEST_PGBOUNCER` or the PATH.
 """
 
 import contextlib
@@ -31,27 +29,27 @@ _FETCHED = pathlib.Path(__file__).parents[3] / ".pgbouncer" / "pgbouncer"
 _OLDEST = (1, 21)
 CONNECTIONS = 3
 """How many of the server's connections PgBouncer shares out."""
-_NOBODY = "nobody"
+_UNPRIVILEGED = "nobody"
 _ENTRANT = "postgres", "entrance"
 _BY_NAME = "SELECT usename, passwd FROM pg_shadow WHERE usename = $1"
 
 
-class OnceGround(PostgresUnderTest):
-    """Every call has a new connection, and nobody hears a NOTIFY."""
+class NewConnectionHarness(PostgresUnderTest):
+    """Every call has a new connection, and no store receives a NOTIFY."""
 
     async def open(self) -> api.Store:
         rng = random.Random()
         return PostgresStore(await self._database(4, rng), await self._database(1, rng), rng)
 
     async def _database(self, connections: int, rng: random.Random) -> ConnectionPool:
-        # With a smallest size, the pool would replace each used connection behind our back, and be
-        # closed while it does.
+        # With a minimum size, the pool would replace each used connection in the background,
+        # even while it is being closed.
         pool = await asyncpg.create_pool(self.dsn, min_size=0, max_size=connections, max_queries=1)
         return ConnectionPool(pool, url=self.dsn, rng=rng)
 
 
-class PgBouncerGround(PostgresUnderTest):
-    """Stores talk to PgBouncer; the test itself turns the clock behind its back."""
+class PgBouncerHarness(PostgresUnderTest):
+    """Stores connect to PgBouncer; the test changes the clock on a direct connection."""
 
     def __init__(self, dsn: str, bouncer: pathlib.Path) -> None:
         super().__init__(dsn)
@@ -62,31 +60,31 @@ class PgBouncerGround(PostgresUnderTest):
 
 
 def through(bouncer: pathlib.Path, dsn: str) -> str:
-    """Give the DSN of a database as it is reached through PgBouncer."""
+    """Return the DSN of a database through PgBouncer."""
     return f"postgresql://anybody@{parse.urlsplit(dsn).path}?host={bouncer}"
 
 
 def entered(bouncer: pathlib.Path, dsn: str) -> str:
-    """Give the DSN of a database through a PgBouncer that asks for passwords."""
+    """Return the DSN of a database through a PgBouncer that requires passwords."""
     login = ":".join(_ENTRANT)
     return f"postgresql://{login}@{parse.urlsplit(dsn).path}?host={bouncer}"
 
 
 def found() -> str:
-    """Give the path of a PgBouncer that knows prepared statements, or skip the test."""
+    """Return the path of a PgBouncer that supports prepared statements, or skip the test."""
     named = os.environ.get("WORKRON_TEST_PGBOUNCER")
     path = named or shutil.which(_FETCHED) or shutil.which("pgbouncer")
     if path is None:
         pytest.skip("no pgbouncer: WORKRON_TEST_PGBOUNCER, `make pgbouncer` and PATH gave none")
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    version = re.search(r"PgBouncer (\d+)\.(\d+)", told)
+    printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"PgBouncer (\d+)\.(\d+)", printed)
     if version is None or tuple(map(int, version.groups())) < _OLDEST:
-        pytest.skip(f"{path} is {told.splitlines()[0]}, too old for prepared statements")
+        pytest.skip(f"{path} is {printed.splitlines()[0]}, too old for prepared statements")
     return path
 
 
 def logging_in(dsn: str, home: pathlib.Path, *, asks: bool) -> str:
-    """Set a PgBouncer up that lets roles in by their passwords: its own, or all of the server's."""
+    """Start a PgBouncer that checks the passwords of roles: its own, or all of the server's."""
     name, word = _ENTRANT
     (home / "users.txt").write_text(f'"{name}" "{word}"\n')
     server = _server(dsn).replace(f"user={_quoted('postgres')}", "")
@@ -109,24 +107,24 @@ default_pool_size = {CONNECTIONS}
 
 @contextlib.contextmanager
 def running(dsn: str, *, prepared_statements: int = 100) -> Iterator[pathlib.Path]:
-    """Start PgBouncer in front of a server, give the folder of its socket, and end it."""
+    """Start PgBouncer in front of a server, yield the folder of its socket, and stop it."""
     with set_up(lambda home: _settings(dsn, home, prepared_statements)) as home:
         yield home
 
 
 @contextlib.contextmanager
 def set_up(settings: Callable[[pathlib.Path], str]) -> Iterator[pathlib.Path]:
-    """Start PgBouncer with these settings, give the folder of its socket, and end it."""
+    """Start PgBouncer with these settings, yield the folder of its socket, and stop it."""
     command = [found(), "pgbouncer.ini"]
-    # A socket's path has to stay under 108 bytes, which the system's own choice may not.
+    # The path of a socket must be shorter than 108 bytes, and that of a default folder may not be.
     with tempfile.TemporaryDirectory(prefix="workron-pgbouncer-", dir="/tmp") as name:
         home = pathlib.Path(name)
         (home / "pgbouncer.ini").write_text(settings(home))
         if os.geteuid() == 0:
-            # It refuses to run as run, and makes its socket as whom it becomes.
+            # It refuses to run as root, and creates its socket as the user that it switches to.
             for path in (home, *home.iterdir()):
-                shutil.chown(path, _NOBODY)
-            command += ["--user", _NOBODY]
+                shutil.chown(path, _UNPRIVILEGED)
+            command += ["--user", _UNPRIVILEGED]
         with subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True) as process:
             _await_open(process)
             with _reading(process):
@@ -177,7 +175,7 @@ def _await_open(process: "subprocess.Popen[str]") -> None:
 
 @contextlib.contextmanager
 def _reading(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Read what it tells of each connection, for which it would wait, until it is ended here."""
+    """Read its log, for which it would otherwise block, until it ends."""
     reader = threading.Thread(target=process.communicate)
     reader.start()
     try:

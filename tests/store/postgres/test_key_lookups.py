@@ -1,13 +1,13 @@
-"""Many ends in one call are each looked up, whatever the statistics say: none is walked for each.
+"""Many ends in one call are looked up by key, whatever the statistics say.
 
-A plan that holds all of one against all of the other is cheap as long as the tables are as empty as
-they were when they were analyzed.
+A plan that compares all rows with all rows is cheap as long as the tables are as empty as they were
+when they were analyzed.
 """
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import mint, report_on
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage, WorkerActor
 
 _WIDE = 1_000
 _ENDS = 10
@@ -15,8 +15,8 @@ _CLAIMS = 300
 _WRITTEN_ONCE = ("job", "edge", "run", "spec", "waiting")
 
 
-async def _rows_read(worker: Hand, table: str) -> int:
-    """Count the rows of a table that were read so far, by whichever index."""
+async def _rows_read(worker: WorkerActor, table: str) -> int:
+    """Count the rows of a table that were read so far, by any index."""
     await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
     count = await worker.store.connection.fetchval(
         "SELECT sum(pg_stat_get_tuples_returned(indexrelid))::bigint FROM pg_index"
@@ -25,7 +25,7 @@ async def _rows_read(worker: Hand, table: str) -> int:
     return int(count)
 
 
-async def test_ends_look_for_their_own_edges(stage: Stage) -> None:
+async def test_complete_reads_only_the_edges_of_its_jobs(stage: Stage) -> None:
     await stage.submit(plans.dag(first=task(), many=task("first", count=_WIDE)))
     worker = await stage.worker()
     [first] = await worker.claim(1)
@@ -38,7 +38,7 @@ async def test_ends_look_for_their_own_edges(stage: Stage) -> None:
     assert await _rows_read(worker, "edge") - before <= _ENDS
 
 
-async def _searches(worker: Hand, index: str) -> int:
+async def _searches(worker: WorkerActor, index: str) -> int:
     """Count how often an index was searched so far."""
     await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
     count = await worker.store.connection.fetchval(
@@ -47,29 +47,29 @@ async def _searches(worker: Hand, index: str) -> int:
     return int(count)
 
 
-async def test_each_end_looks_for_its_own_claim(stage: Stage) -> None:
+async def test_complete_reads_only_its_own_claims(stage: Stage) -> None:
     await stage.submit(plans.array(_CLAIMS))
     await stage.sql.execute("VACUUM ANALYZE workron.running")
     worker = await stage.worker()
     claimed = await worker.claim(_CLAIMS)
     before = await _searches(worker, "running_pkey"), await _searches(worker, "running_worker")
     await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
-    # What is not looked for is walked over, once for each of the others.
+    # A claim that is not looked up is scanned once for each of the others.
     assert await _searches(worker, "running_pkey") - before[0] >= len(claimed) == _CLAIMS
     assert await _searches(worker, "running_worker") - before[1] <= 1
 
 
-async def _run_all(worker: Hand) -> None:
+async def _run_all(worker: WorkerActor) -> None:
     while claimed := await worker.claim(1):
         await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
 
 
-async def test_each_end_looks_for_its_own_downstream(stage: Stage) -> None:
+async def test_complete_reads_only_its_own_downstreams(stage: Stage) -> None:
     worker = await stage.worker()
     await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     await _run_all(worker)
     await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b"), d=task("b")))
-    # From here on plans are made of what is known of tables as small as this.
+    # From here on plans use the statistics of tables as small as these.
     await stage.sql.execute("VACUUM ANALYZE")
     await _run_all(worker)
     width = 4 * _WIDE
@@ -82,7 +82,7 @@ async def test_each_end_looks_for_its_own_downstream(stage: Stage) -> None:
         assert await _rows_read(worker, table) - before <= 4 * _CLAIMS
 
 
-async def test_each_claim_looks_for_its_own_job(stage: Stage) -> None:
+async def test_claim_reads_only_its_own_jobs(stage: Stage) -> None:
     worker = await stage.worker()
     await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     await stage.sql.execute("VACUUM ANALYZE")
@@ -93,7 +93,7 @@ async def test_each_claim_looks_for_its_own_job(stage: Stage) -> None:
     assert await _rows_read(worker, "job") - before <= 2 * _CLAIMS
 
 
-async def test_progress_looks_up_each_job_once(stage: Stage) -> None:
+async def test_count_states_reads_each_job_once(stage: Stage) -> None:
     worker = await stage.worker()
     run = await stage.submit(plans.job())
     await stage.sql.execute("VACUUM ANALYZE")

@@ -1,4 +1,4 @@
-"""A database that was restored on another server: what no dump has in it is closed again."""
+"""A database that was restored on another server: a migration revokes excess rights again."""
 
 import asyncio
 import random
@@ -28,7 +28,7 @@ _PUBLIC = """
 
 @pytest.fixture(scope="module")
 def dumped() -> Iterator[tuple[str, bytes, bytes]]:
-    """An empty server, and the roles and the database of another one, as their dumps have them."""
+    """Return an empty server, and dumps of the roles and the database of another one."""
     with postgres_server.running() as old, postgres_server.running() as new:
         asyncio.run(_fill(old))
         everybody = _run("pg_dumpall", "--roles-only", "--dbname", old)
@@ -36,7 +36,7 @@ def dumped() -> Iterator[tuple[str, bytes, bytes]]:
 
 
 async def _fill(server: str) -> None:
-    """Have a pool with a role, and a worker's role that a person made."""
+    """Create a pool with a role, and a worker's role as a user does."""
     await _make(server)
     await schema.migrate(_named(server))
     store = await open_postgres(_named(server), rng=random.Random())
@@ -59,7 +59,7 @@ def _named(server: str) -> str:
 
 
 def _run(program: str, *words: str, given: bytes | None = None) -> bytes:
-    # What is there already is told as an error, and what matters is looked at afterwards.
+    # Existing objects are reported as errors; the test checks the result afterwards.
     command = [str(postgres_server.binaries() / program), *words]
     return subprocess.run(command, input=given, capture_output=True, check=False).stdout
 
@@ -79,7 +79,7 @@ async def _restore(dumped: tuple[str, bytes, bytes], *, has_roles: bool, words: 
 
 @pytest.mark.parametrize("words", [[], ["--no-privileges"]], ids=["as it was", "no privileges"])
 @pytest.mark.parametrize("has_roles", [True, False], ids=["with roles", "without roles"])
-async def test_workers_can_do_no_more_than_before_once_it_is_migrated(
+async def test_workers_have_no_excess_rights_when_the_database_was_migrated(
     dumped: tuple[str, bytes, bytes], words: list[str], *, has_roles: bool
 ) -> None:
     url = await _restore(dumped, has_roles=has_roles, words=words)
@@ -97,8 +97,13 @@ async def test_workers_can_do_no_more_than_before_once_it_is_migrated(
     await worker.close()
 
 
-async def test_who_may_not_close_it_is_told_who_can(empty_database: str) -> None:
-    async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as worker:
+async def test_migration_names_the_statements_when_rights_cannot_be_revoked(
+    empty_database: str,
+) -> None:
+    async with (
+        roles.owner_of(empty_database) as owner,
+        roles.unprivileged_role_in(empty_database) as worker,
+    ):
         await schema.migrate(owner.dsn)
         admin = await asyncpg.connect(empty_database)
         await admin.execute(f"GRANT EXECUTE ON FUNCTION workron.register TO {worker.name}")

@@ -1,4 +1,4 @@
-"""What is submitted is sent as text of our own making; the server reads it as what it was."""
+"""The text of COPY that a submission sends is read by the server as the original values."""
 
 import asyncio
 import io
@@ -41,7 +41,7 @@ _rows = st.tuples(
 )
 
 
-def test_row_is_read_back_as_it_was(fresh_database: str) -> None:
+def test_row_is_read_back_unchanged(fresh_database: str) -> None:
     with asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(fresh_database))
         runner.run(connection.execute(_TABLE))
@@ -65,7 +65,7 @@ async def _round(
 
 
 @pytest.mark.parametrize("text", [*_ODD, "x" * 253], ids=ascii)
-async def test_job_is_stored_under_any_name_and_with_any_item(stage: Stage, text: str) -> None:
+async def test_job_is_stored_with_any_name_and_item(stage: Stage, text: str) -> None:
     await stage.submit(plans.dag("flow", **{text: task(items=[text, [text]])}))
     rows = await stage.sql.fetch(
         "SELECT name, item FROM workron.job WHERE group_condition = 'Member' ORDER BY index"
@@ -74,7 +74,7 @@ async def test_job_is_stored_under_any_name_and_with_any_item(stage: Stage, text
     assert [tuple(row) for row in rows] == [(text, item) for item in items]
 
 
-async def test_tables_without_rows_are_left_out_and_others_come_whole(stage: Stage) -> None:
+async def test_only_tables_with_rows_are_copied(stage: Stage) -> None:
     await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
     await stage.sql.execute("CREATE TABLE workron.last (n bigint)")
     many = 500_000
@@ -89,7 +89,7 @@ async def test_tables_without_rows_are_left_out_and_others_come_whole(stage: Sta
     assert await stage.sql.fetchval("SELECT sum(n) FROM workron.last") == 1
 
 
-async def test_rows_that_cannot_be_worked_out_end_the_copy(stage: Stage) -> None:
+async def test_copy_ends_when_a_row_cannot_be_formatted(stage: Stage) -> None:
     await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
 
     def rows() -> Iterator[str]:
@@ -106,7 +106,7 @@ async def test_event_loop_runs_when_a_batch_of_rows_is_formatted(stage: Stage) -
     await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
     turns, seen = itertools.count(), []
 
-    async def go_on() -> None:
+    async def advance() -> None:
         while True:
             seen.append(next(turns))
             await asyncio.sleep(0)
@@ -117,14 +117,14 @@ async def test_event_loop_runs_when_a_batch_of_rows_is_formatted(stage: Stage) -
             yield "1\n" * 10_000
             assert len(seen) > before
 
-    other = asyncio.create_task(go_on())
+    other = asyncio.create_task(advance())
     async with stage.sql.transaction():
         await copy.copy_tables(stage.sql, [("first", ("n",), rows())])
     other.cancel()
     assert await stage.sql.fetchval("SELECT count(*) FROM workron.first") == 50_000
 
 
-async def test_submission_in_a_new_session_does_not_ask_what_its_values_are(stage: Stage) -> None:
+async def test_submission_queries_no_types_when_the_session_is_new(stage: Stage) -> None:
     submitter = await stage.actor()
     await submitter.submit([plans.dag(a=task())])
     asked = await submitter.connection.fetch("SELECT statement FROM pg_prepared_statements")

@@ -1,4 +1,4 @@
-"""Rules that are said in SQL as well as in `workron.core` say the same."""
+"""Rules that are written in SQL and in `workron.core` agree."""
 
 import itertools
 import pathlib
@@ -14,7 +14,7 @@ from workron.store.postgres import functions
 
 
 def _ends() -> list[tuple[State, states.Reason | None]]:
-    """List every state that an end can have, with every reason that it can have."""
+    """List every end state with every reason that it can have."""
     return [
         (state, reason)
         for state in sorted(states.TERMINAL_STATES)
@@ -22,7 +22,7 @@ def _ends() -> list[tuple[State, states.Reason | None]]:
     ]
 
 
-async def test_ends_weigh_the_same_in_sql_as_in_the_core(fresh_database: str) -> None:
+async def test_ends_have_the_same_verdict_in_sql_as_in_the_core(fresh_database: str) -> None:
     connection = await asyncpg.connect(fresh_database)
     for condition, (state, reason) in itertools.product(Condition, _ends()):
         weight = await connection.fetchval(
@@ -44,7 +44,7 @@ def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
     assert list(zip(found, reasons, strict=True)) == outcomes
 
 
-def test_cancelled_roots_end_by_the_verdict_of_a_cancel() -> None:
+def test_cancelled_runs_end_with_the_verdict_of_a_cancel() -> None:
     cancelled = re.findall(
         r"r\.cancelled THEN (\d+)", functions.function_sources()["resolve_waiting"]
     )
@@ -52,7 +52,7 @@ def test_cancelled_roots_end_by_the_verdict_of_a_cancel() -> None:
 
 
 async def _values(dsn: str, domain: str) -> set[str]:
-    """Read from the catalogue which values a type of ours admits."""
+    """Read the values that a domain allows from the catalog."""
     connection = await asyncpg.connect(dsn)
     check = await connection.fetchval(
         "SELECT pg_get_constraintdef(oid) FROM pg_constraint"
@@ -63,7 +63,7 @@ async def _values(dsn: str, domain: str) -> set[str]:
     return set(re.findall(r"'(\w+)'", check))
 
 
-async def test_ends_of_the_tables_are_those_of_the_core(fresh_database: str) -> None:
+async def test_end_states_of_the_tables_are_those_of_the_core(fresh_database: str) -> None:
     assert await _values(fresh_database, "end_state") == set(states.TERMINAL_STATES)
 
 
@@ -82,7 +82,7 @@ def test_bound_on_inputs_is_that_of_the_core() -> None:
         assert set(bounds) == {str(payloads.MAX_INPUT_BYTES)}
 
 
-def test_every_guard_in_the_sql_is_left_out_by_some_test() -> None:
+def test_every_guard_in_the_sql_is_removed_by_a_test() -> None:
     text = "".join(functions.function_sources().values())
     tests = "".join(file.read_text() for file in pathlib.Path(__file__).parent.glob("test_race_*"))
     guards = set(re.findall(r"-- guard: (\w+)", text))

@@ -1,10 +1,10 @@
-"""A beat that meets a claim of its worker: it looks no further back than to what is held."""
+"""A heartbeat and a concurrent claim of the same worker."""
 
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Stage
 
 
-async def _beat_while_it_claims(stage: Stage) -> int:
+async def _heartbeat_while_it_claims(stage: Stage) -> int:
     await stage.submit(plans.array(2))
     worker = await stage.worker()
     twin = await stage.twin(worker)
@@ -16,18 +16,18 @@ async def _beat_while_it_claims(stage: Stage) -> int:
     return len((await twin.heartbeat()).held)
 
 
-async def test_beat_tells_of_a_claim_that_was_on_its_way_for_long(stage: Stage) -> None:
-    assert await _beat_while_it_claims(stage) == 1
+async def test_heartbeat_returns_a_claim_when_its_transaction_was_long(stage: Stage) -> None:
+    assert await _heartbeat_while_it_claims(stage) == 1
 
 
-async def test_claim_that_was_on_its_way_is_forgotten_when_its_row_is_not_held(
+async def test_heartbeat_misses_a_claim_when_the_row_is_not_locked(
     stage: Stage,
 ) -> None:
     await stage.without("claims_since")
-    assert await _beat_while_it_claims(stage) == 0
+    assert await _heartbeat_while_it_claims(stage) == 0
 
 
-async def test_claim_that_waits_for_a_beat_is_told_of_by_the_next_one(stage: Stage) -> None:
+async def test_next_heartbeat_returns_a_claim_when_it_waited_for_one(stage: Stage) -> None:
     await stage.submit(plans.array(2))
     worker = await stage.worker()
     twin = await stage.twin(worker)

@@ -1,4 +1,4 @@
-"""What a pool is let in by: a role of its own, and what that can do and not do."""
+"""The role of a pool: what it can do, and what not."""
 
 import base64
 import contextlib
@@ -50,7 +50,7 @@ def _salt_in(kept: str) -> bytes:
 
 @pytest.fixture
 async def made(stage: Stage) -> AsyncIterator[list[Role]]:
-    """Those that a test has made, to be taken away: roles are the whole server's."""
+    """Return the roles that a test creates, and drop them: roles belong to the whole server."""
     some: list[Role] = []
     yield some
     for name in {role.name for role in some}:
@@ -68,7 +68,9 @@ def admit(stage: Stage, made: list[Role]) -> Admit:
     return admit
 
 
-async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit: Admit) -> None:
+async def test_worker_runs_a_job_when_it_opens_the_url_of_its_pool(
+    stage: Stage, admit: Admit
+) -> None:
     role = await admit()
     run = await stage.submit(plans.job(pool="own"))
     store = await open_worker(role.dsn, rng=random.Random())
@@ -76,17 +78,17 @@ async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit
     (claimed,) = await store.claim(key, mint())
     await store.complete(key, [report_on(claimed)])
     await store.close()
-    assert await stage.stands(run) == {"job": "Succeeded"}
+    assert await stage.states(run) == {"job": "Succeeded"}
 
 
-async def test_role_can_log_in_so_often_and_has_no_other_power(stage: Stage, admit: Admit) -> None:
+async def test_role_has_a_connection_limit_and_no_other_power(stage: Stage, admit: Admit) -> None:
     role = await admit(connections=7)
     [row] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert tuple(row) == (True, False, False, False, False, False, 7)
     assert await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)
 
 
-async def test_role_can_look_at_no_table_and_call_nothing_but_its_verbs(
+async def test_role_can_read_no_table_and_call_only_worker_functions(
     stage: Stage, admit: Admit
 ) -> None:
     role = await admit()
@@ -101,16 +103,16 @@ async def test_role_can_look_at_no_table_and_call_nothing_but_its_verbs(
     await connection.close()
 
 
-async def test_role_enters_no_other_pool_with_the_token_of_that(admit: Admit) -> None:
+async def test_role_cannot_register_in_another_pool_when_it_has_its_token(admit: Admit) -> None:
     own, other = await admit("own", "mine"), await admit("other", "yours")
     assert own.name != other.name
-    async with own.door() as door:
+    async with own.open_worker_store() as store:
         with pytest.raises(errors.TokenError):
-            await roles.register(door, "yours")
-        assert (await roles.register(door, "mine")).pool == "own"
+            await roles.register(store, "yours")
+        assert (await roles.register(store, "mine")).pool == "own"
 
 
-async def test_pool_that_is_admitted_again_has_the_same_role_with_the_new_password(
+async def test_role_gets_the_new_password_when_its_pool_is_granted_again(
     stage: Stage, admit: Admit
 ) -> None:
     old, new = [await admit(password=one, connections=9) for one in ("old", "new")]
@@ -121,7 +123,7 @@ async def test_pool_that_is_admitted_again_has_the_same_role_with_the_new_passwo
     assert row["rolconnlimit"] == 9
 
 
-async def test_server_is_handed_what_it_would_make_of_the_password_itself(stage: Stage) -> None:
+async def test_verifier_is_the_one_that_the_server_would_make(stage: Stage) -> None:
     name = f"workron_test_{secrets.token_hex(6)}"
     await stage.sql.execute("SET password_encryption = 'scram-sha-256'")
     await stage.sql.execute(f"CREATE ROLE {name} PASSWORD 'secret'")
@@ -131,31 +133,33 @@ async def test_server_is_handed_what_it_would_make_of_the_password_itself(stage:
     assert "secret" not in scram_verifier("secret") != kept
 
 
-async def test_pool_without_a_password_is_open_to_every_role_that_can_run_jobs(
+async def test_every_worker_role_can_register_when_the_pool_has_no_password(
     stage: Stage, admit: Admit, role: Role
 ) -> None:
     await admit()
     assert await stage.sql.fetchval(_BOUND, plans.NAMESPACE, "own") is not None
     admitted = await stage.watcher.grant_pool(admission(password=None))
     assert admitted.url == stage.dsn
-    async with role.door() as door:
-        await roles.register(door, _WORD)
+    async with role.open_worker_store() as store:
+        await roles.register(store, _WORD)
 
 
-async def test_connections_are_those_that_are_nobodys_in_particular(stage: Stage) -> None:
+async def test_connections_are_those_that_no_role_reserves(stage: Stage) -> None:
     admitted = await stage.watcher.grant_pool(admission(password=None))
     most = await stage.sql.fetchval("SELECT current_setting('max_connections')::integer")
     assert admitted.connections is not None
     assert most - 20 < admitted.connections < most
 
 
-async def test_long_names_that_begin_alike_have_roles_of_their_own(admit: Admit) -> None:
+async def test_pools_have_different_roles_when_their_long_names_begin_alike(admit: Admit) -> None:
     one, other = await admit(f"{'x' * 50}-a"), await admit(f"{'x' * 50}-b")
     assert one.name != other.name
     assert max(len(one.name), len(other.name)) <= 63
 
 
-async def test_who_may_make_no_roles_is_told_what_would_let_it(empty_database: str) -> None:
+async def test_grant_names_the_missing_right_when_the_owner_cannot_create_roles(
+    empty_database: str,
+) -> None:
     async with roles.owner_of(empty_database) as owner:
         await schema.migrate(owner.dsn)
         store = await open_postgres(owner.dsn, rng=random.Random())
@@ -166,7 +170,7 @@ async def test_who_may_make_no_roles_is_told_what_would_let_it(empty_database: s
         await store.close()
 
 
-async def test_who_cannot_shut_all_doors_is_told_how_and_leaves_no_role_behind(
+async def test_grant_creates_no_role_when_excess_rights_cannot_be_revoked(
     empty_database: str,
 ) -> None:
     async with roles.owner_of(empty_database) as owner:
@@ -182,7 +186,7 @@ async def test_who_cannot_shut_all_doors_is_told_how_and_leaves_no_role_behind(
         await admin.close()
 
 
-def test_url_of_a_role_has_nothing_left_of_whose_it_was() -> None:
+def test_url_of_a_role_has_no_parameter_of_the_owner() -> None:
     url = "postgresql://me:mine@db:5432/jobs?sslmode=require&password=mine&user=me"
     said = url_with_role(url, "pool", "a/b@c")
     assert said == "postgresql://pool:a%2Fb%40c@db:5432/jobs?sslmode=require"
@@ -193,7 +197,7 @@ def test_url_keeps_the_folder_of_a_socket() -> None:
     assert said == "postgresql://pool:x@/jobs?host=/run/postgresql"
 
 
-async def test_role_of_a_pool_that_is_dismissed_is_gone(stage: Stage, admit: Admit) -> None:
+async def test_role_is_dropped_when_its_pool_is_revoked(stage: Stage, admit: Admit) -> None:
     role, other = await admit(), await admit("other")
     assert await stage.watcher.revoke_pool(plans.NAMESPACE, "own")
     assert await stage.sql.fetch(_ATTRIBUTES, role.name) == []
@@ -202,9 +206,7 @@ async def test_role_of_a_pool_that_is_dismissed_is_gone(stage: Stage, admit: Adm
     assert (await admit()).name == role.name
 
 
-async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_once(
-    stage: Stage, admit: Admit
-) -> None:
+async def test_role_is_disabled_when_it_owns_objects(stage: Stage, admit: Admit) -> None:
     role = await admit()
     await stage.sql.execute(f'GRANT SELECT ON workron.meta TO "{role.name}"')
     with pytest.raises(errors.PermissionDeniedError, match=f"DROP OWNED BY {role.name}; DROP ROLE"):
@@ -215,7 +217,7 @@ async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_o
     assert await stage.watcher.granted_pools() == set()
 
 
-async def test_role_that_another_made_loses_all_that_is_ours_to_take(
+async def test_role_loses_our_rights_when_another_owner_created_it(
     empty_database: str, made: list[Role]
 ) -> None:
     async with roles.owner_of(empty_database) as owner:
@@ -236,7 +238,7 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
         await admin.close()
 
 
-async def test_server_that_cannot_take_one_more_now_lets_a_pool_in_all_the_same(
+async def test_pool_is_granted_when_the_server_has_no_free_connection(
     admit: Admit,
 ) -> None:
     role = await admit(connections=0)

@@ -1,4 +1,4 @@
-"""What the tests of long transactions share: a clock that stands, and much that comes and goes."""
+"""Helpers of the tests of long transactions: a stopped clock, many jobs, and counters."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from tests.store.behaviour.worker import MANY, report_on
-from tests.store.postgres.stage import Actor, Hand, Stage
+from tests.store.postgres.stage import Actor, Stage, WorkerActor
 
 BATCHES: Final = 8
 _TRUST: Final = """
@@ -19,28 +19,28 @@ _TRUST: Final = """
 _CLOCK: Final = r"clock_timestamp\(\)"
 
 
-class StillClock:
-    """The clock of a stage's database, which goes on only as it is told."""
+class StoppedClock:
+    """The clock of a stage's database, which only the test advances."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._now = datetime.now(UTC)
 
-    async def go_on(self, seconds: float = 0.0) -> None:
+    async def advance(self, seconds: float = 0.0) -> None:
         self._now += timedelta(seconds=seconds)
         await self._stage.replace("now", _CLOCK, f"timestamptz '{self._now.isoformat()}'")
 
 
-async def work(worker: Hand, batches: int = BATCHES, batch: int = MANY) -> None:
-    """Claim and end much."""
+async def work(worker: WorkerActor, batches: int = BATCHES, batch: int = MANY) -> None:
+    """Claim and complete many jobs."""
     for _ in range(batches):
         claimed = await worker.claim(batch)
         assert len(claimed) == batch
         await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
 
 
-async def entries_read(actor: Actor, index: str) -> int:
-    """Count the entries of an index that were read, by an actor and by those that have left."""
+async def index_entries_read(actor: Actor, index: str) -> int:
+    """Count the entries of an index that this actor and ended sessions have read."""
     await actor.connection.execute("SELECT pg_stat_force_next_flush()")
     count = await actor.connection.fetchval(
         "SELECT pg_stat_get_tuples_returned($1::text::regclass)", f"workron.{index}"
@@ -50,7 +50,7 @@ async def entries_read(actor: Actor, index: str) -> int:
 
 @contextlib.asynccontextmanager
 async def pages(actor: Actor, relation: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
-    """Have an actor do all this in one transaction, and count what it reads of one relation."""
+    """Put an actor into one transaction, and count the pages that it reads of one relation."""
 
     async def read() -> int:
         statement = "SELECT pg_stat_get_xact_blocks_fetched($1::text::regclass)"
@@ -66,10 +66,10 @@ async def pages(actor: Actor, relation: str) -> AsyncIterator[Callable[[], Await
     await actor.commit()
 
 
-async def trust(actor: Actor, table: str, clock: StillClock) -> None:
-    """Have an actor read only new pages of a table for a minute, as after it has read very many.
+async def trust(actor: Actor, table: str, clock: StoppedClock) -> None:
+    """Let an actor read only new pages of a table for a minute, as after a long full read.
 
-    It has still to read all of them once more.
+    The present pages count as new once more.
     """
     await actor.connection.execute(_TRUST, table)
-    await clock.go_on(6)
+    await clock.advance(6)

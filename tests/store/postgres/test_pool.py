@@ -1,4 +1,4 @@
-"""The connection that is kept between two calls: in nobody's way, and not longer than it lasts."""
+"""The connection that is kept between two calls: it blocks no other call, and is open."""
 
 import asyncio
 import random
@@ -16,8 +16,10 @@ async def _open(url: str, connections: int) -> ConnectionPool:
     return await open_pool(url, rng=random.Random(), connections=connections)
 
 
-def _held_up(one: ConnectionPool) -> tuple[asyncio.Event, asyncio.Event, asyncio.Task[int]]:
-    """Have a connection used until the second of these is set; the first tells that it is."""
+def _connection_in_use(
+    one: ConnectionPool,
+) -> tuple[asyncio.Event, asyncio.Event, asyncio.Task[int]]:
+    """Use a connection until the second event is set; the first is set once it is in use."""
     is_used, may_end = asyncio.Event(), asyncio.Event()
 
     async def work(connection: asyncpg.pool.PoolConnectionProxy) -> int:
@@ -28,9 +30,11 @@ def _held_up(one: ConnectionPool) -> tuple[asyncio.Event, asyncio.Event, asyncio
     return is_used, may_end, asyncio.create_task(one.run(work))
 
 
-async def test_call_after_call_is_of_one_session_whatever_ran_beside(fresh_database: str) -> None:
+async def test_sequential_calls_use_one_session_when_others_ran_concurrently(
+    fresh_database: str,
+) -> None:
     one = await _open(fresh_database, 2)
-    is_used, may_end, long = _held_up(one)
+    is_used, may_end, long = _connection_in_use(one)
     await is_used.wait()
     beside = await one.fetch_value(_SESSION)
     may_end.set()
@@ -39,11 +43,11 @@ async def test_call_after_call_is_of_one_session_whatever_ran_beside(fresh_datab
     await one.close()
 
 
-async def test_kept_connection_is_given_to_who_waits_for_one(
+async def test_kept_connection_is_used_when_a_call_waits_for_one(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = await _open(fresh_database, 1)
-    is_used, may_end, long = _held_up(one)
+    is_used, may_end, long = _connection_in_use(one)
     await is_used.wait()
     monkeypatch.setattr(pool, "_ACQUIRE_SECONDS", 5)
     waiting = asyncio.create_task(one.fetch_value(_SESSION))
@@ -53,7 +57,7 @@ async def test_kept_connection_is_given_to_who_waits_for_one(
     await one.close()
 
 
-async def test_session_that_the_server_ended_meanwhile_is_not_asked(
+async def test_kept_connection_is_not_used_when_the_server_ended_its_session(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_MAX_CALLS", 1)
@@ -73,7 +77,7 @@ async def test_session_that_the_server_ended_meanwhile_is_not_asked(
     await other.close()
 
 
-async def test_database_is_closed_without_waiting_for_what_it_keeps(
+async def test_close_does_not_wait_when_a_connection_is_kept(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
@@ -84,12 +88,12 @@ async def test_database_is_closed_without_waiting_for_what_it_keeps(
     assert not one._pool.get_size()
 
 
-async def test_what_is_in_use_when_all_is_closed_is_not_kept(
+async def test_connection_is_not_kept_when_it_is_in_use_at_close(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
     one = await _open(fresh_database, 1)
-    is_used, may_end, long = _held_up(one)
+    is_used, may_end, long = _connection_in_use(one)
     await is_used.wait()
     closing = asyncio.create_task(one.close())
     await asyncio.sleep(0)

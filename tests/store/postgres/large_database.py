@@ -1,9 +1,8 @@
-"""A database with a million finished and a million waiting jobs, and what each verb touches in it.
+"""A database with a million ended and a million waiting jobs, and what each operation reads in it.
 
-What a call touches is counted by the server, within the call's transaction: how often each table
-was read from end to end and each index was searched, and how many rows and blocks that took. So
-the plans that are held to account are those that the real functions run with, their settings and
-all, in a new session as in one that was warmed while the tables were empty.
+The server counts what a call reads, within its transaction: the sequential scans of each table, the
+searches of each index, and the rows and blocks. So the tests check the plans of the installed
+functions with their settings, in a new session and in one that planned them with empty tables.
 """
 
 import dataclasses
@@ -14,7 +13,7 @@ from typing import Any
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint, mint_refs, report_on
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage, WorkerActor
 from workron.core.plan import Kind, Plan
 from workron.store import types
 
@@ -22,7 +21,7 @@ FINISHED = 1_000_000
 WAITING = 1_000_000
 LATER = 100_000
 
-# Before a session is warmed: whatever touches a table's definition has it plan anew.
+# Before a session plans: a change of a table's definition would make it plan again.
 _PREPARE = """
     DO $$
     DECLARE _name text;
@@ -34,56 +33,56 @@ _PREPARE = """
         END LOOP;
     END $$;
 """
-# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a run; some of
-# the finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some
-# finished ones has ten downstreams; all other edges are between waiting jobs. Ten of the waiting
-# runs are workflows, in a namespace of their own.
+# In order of their ids: ended, waiting, ready and deferred jobs, a hundred in each run; some of
+# the ended ones also have a row in `running`, on a hundred workers. Each ready job and some ended
+# ones have ten downstreams; all other edges are between waiting jobs. Ten of the waiting runs are
+# workflows, in a namespace of their own.
 _LOAD = f"""
-    CREATE TABLE crowd AS
+    CREATE TABLE bounds AS
     SELECT 1000 AS first, 1000 + {FINISHED} AS waiting, 1000 + {FINISHED + WAITING} AS ready,
            6000 + {FINISHED + WAITING} AS deferred, 6000 + {FINISHED + WAITING + LATER} AS last,
            int4range({FINISHED + WAITING // 2}, {FINISHED + WAITING // 2 + 1000}) AS flows;
 
-    INSERT INTO workron.spec SELECT i, '{{}}' FROM crowd, generate_series(first, last, 100) i;
+    INSERT INTO workron.spec SELECT i, '{{}}' FROM bounds, generate_series(first, last, 100) i;
     INSERT INTO workron.run
-    SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'crowd' END,
+    SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'large' END,
            CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'run' || i, '', now(), '{{}}',
            false, false, 0, 1
-    FROM crowd, generate_series(first, last, 100) i;
+    FROM bounds, generate_series(first, last, 100) i;
     INSERT INTO workron.name
-    SELECT 'crowd', 'Job', 'run' || i, i FROM crowd, generate_series(first, last, 100) i;
+    SELECT 'large', 'Job', 'run' || i, i FROM bounds, generate_series(first, last, 100) i;
     INSERT INTO workron.job (id, run, kind, spec, name, pool, priority, feeds_inputs, max_losses,
                              needs_proof)
     SELECT i, i / 100 * 100, CASE WHEN i % 100 = 0 AND i <@ flows THEN 'Workflow' ELSE 'Job' END,
            i / 100 * 100, 'job', pool.id, 0, true, 5, false
-    FROM workron.pool, crowd, generate_series(first, last - 1) i;
+    FROM workron.pool, bounds, generate_series(first, last - 1) i;
 
     INSERT INTO workron.done (job, state, exit_code, finished_at, attempts, failures, losses)
-    SELECT i, 'Succeeded', 0, now(), 1, 0, 0 FROM crowd, generate_series(first, waiting - 1) i;
+    SELECT i, 'Succeeded', 0, now(), 1, 0, 0 FROM bounds, generate_series(first, waiting - 1) i;
     INSERT INTO workron.attempt
     SELECT i, 1, gen_random_uuid(), 'Succeeded', NULL, 0, 'worker', now(), now()
-    FROM crowd, generate_series(waiting - {LATER}, waiting - 1) i;
-    INSERT INTO workron.unpropagated SELECT i FROM crowd, generate_series(first, first + 999) i;
+    FROM bounds, generate_series(waiting - {LATER}, waiting - 1) i;
+    INSERT INTO workron.unpropagated SELECT i FROM bounds, generate_series(first, first + 999) i;
     INSERT INTO workron.waiting (job, remaining, wide, priority)
-    SELECT i, 2, false, 0 FROM crowd, generate_series(waiting, ready - 1) i;
+    SELECT i, 2, false, 0 FROM bounds, generate_series(waiting, ready - 1) i;
     INSERT INTO workron.edge
     SELECT CASE WHEN n < 50000 THEN ready + n / 10 WHEN n < 60000 THEN first + (n - 50000) / 10
            ELSE waiting + n / 10 END, waiting + n, 'Succeeded'
-    FROM crowd, generate_series(0, {WAITING} - 1) n;
+    FROM bounds, generate_series(0, {WAITING} - 1) n;
     INSERT INTO workron.external_dependency
-    SELECT waiting + n, 'crowd', 'Job', 'never' || n, 'Succeeded'
-    FROM crowd, generate_series(0, {LATER} - 1) n;
+    SELECT waiting + n, 'large', 'Job', 'never' || n, 'Succeeded'
+    FROM bounds, generate_series(0, {LATER} - 1) n;
     INSERT INTO workron.ready (job, pool, priority)
-    SELECT i, pool.id, i % 3 FROM workron.pool, crowd, generate_series(ready, deferred - 1) i;
+    SELECT i, pool.id, i % 3 FROM workron.pool, bounds, generate_series(ready, deferred - 1) i;
     INSERT INTO workron.running
     SELECT first + n, -n % 100, 0, gen_random_uuid(), pool.id, 0, 1, 0, 0, 0, false, NULL, now()
-    FROM workron.pool, crowd, generate_series(0, {LATER} / 5 - 1) n;
+    FROM workron.pool, bounds, generate_series(0, {LATER} / 5 - 1) n;
     INSERT INTO workron.deferred (job, due, reason, pool, priority)
     SELECT i, now() + (i - deferred - 1000) * interval '1 second', 'Backoff', pool.id, 0
-    FROM workron.pool, crowd, generate_series(deferred, last - 1) i;
+    FROM workron.pool, bounds, generate_series(deferred, last - 1) i;
     INSERT INTO workron.deadline
     SELECT i, now() + (i - deferred - 1000) * interval '1 second'
-    FROM crowd, generate_series(deferred, last - 1) i;
+    FROM bounds, generate_series(deferred, last - 1) i;
 """
 _COUNTERS = """
     SELECT relname, relkind::text, pg_stat_get_xact_numscans(oid),
@@ -93,8 +92,8 @@ _COUNTERS = """
 
 
 @dataclasses.dataclass(frozen=True)
-class Toll:
-    """What a call touched."""
+class ReadCost:
+    """The rows, blocks, scans and searches of a call."""
 
     read_through: frozenset[str]
     """Tables that were read from end to end."""
@@ -105,15 +104,15 @@ class Toll:
     blocks: int
 
 
-Tolls = Mapping[tuple[str, str], Toll]
+ReadCosts = Mapping[tuple[str, str], ReadCost]
 
 
-async def _counters(hand: Hand) -> dict[tuple[str, str], tuple[int, int, int]]:
+async def _counters(hand: WorkerActor) -> dict[tuple[str, str], tuple[int, int, int]]:
     rows = await hand.store.connection.fetch(_COUNTERS)
     return {(name, kind): (scans, seen, blocks) for name, kind, scans, seen, blocks in rows}
 
 
-async def _toll(hand: Hand, call: Callable[[], Awaitable[Any]]) -> tuple[Any, Toll]:
+async def _read_cost(hand: WorkerActor, call: Callable[[], Awaitable[Any]]) -> tuple[Any, ReadCost]:
     before = await _counters(hand)
     answer = await call()
     spent = {
@@ -121,7 +120,7 @@ async def _toll(hand: Hand, call: Callable[[], Awaitable[Any]]) -> tuple[Any, To
         for key, after in (await _counters(hand)).items()
     }
     scanned = {key for key, (scans, _, _) in spent.items() if scans}
-    return answer, Toll(
+    return answer, ReadCost(
         frozenset(name for name, kind in scanned if kind == "r"),
         frozenset(name for name, kind in scanned if kind == "i"),
         sum(rows for _, rows, _ in spent.values()),
@@ -129,13 +128,13 @@ async def _toll(hand: Hand, call: Callable[[], Awaitable[Any]]) -> tuple[Any, To
     )
 
 
-async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
-    """Call each verb once, with what the one before left, and take it all back."""
+async def _spend(hand: WorkerActor, run: Any) -> dict[str, ReadCost]:
+    """Call each operation once, after the previous ones, and roll everything back."""
     store, key = hand.store, hand.session.key
-    tolls: dict[str, Toll] = {}
+    read_costs: dict[str, ReadCost] = {}
 
     async def note(verb: str, call: Callable[[], Awaitable[Any]]) -> Any:
-        answer, tolls[verb] = await _toll(hand, call)
+        answer, read_costs[verb] = await _read_cost(hand, call)
         return answer
 
     await hand.begin()
@@ -175,36 +174,38 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     for many in (store.get_jobs, store.filter_ended):
         await note(many.__name__, partial(many, [run]))
     await note("list_run_summaries", lambda: store.list_run_summaries("flows"))
-    await note("find_job", lambda: store.find_job(run, "nobody"))
-    await note("find_run", lambda: store.find_run("crowd", Kind.JOB, "root1000"))
-    sign = await store.sign_of(hand)
+    await note("find_job", lambda: store.find_job(run, "unknown"))
+    await note("find_run", lambda: store.find_run("large", Kind.JOB, "root1000"))
+    sign = await store.heartbeat_version(hand)
     await note("reap", lambda: store.reap(hand.session.worker, version=sign))
     await note("audit", lambda: store.audit(1000))
     await hand.store.rollback()
-    return tolls
+    return read_costs
 
 
 def _plan() -> Plan:
-    about = {"namespace": "crowd"}
+    about = {"namespace": "large"}
     upstreams = [plans.outside("root1000"), plans.outside("root2000900")]
     return plans.dag("flow", about, a=plans.task(outside=upstreams), b=plans.task("a"))
 
 
-async def measured(dsn: str) -> Tolls:
-    """Fill a fresh database, and call each verb in sessions of three kinds."""
+async def measured(dsn: str) -> ReadCosts:
+    """Fill a new database, and call each operation in sessions of three kinds."""
     stage = Stage(dsn)
-    await stage.raise_curtain()
+    await stage.open()
     try:
         await stage.sql.execute(_PREPARE)
         warmed = await stage.worker("warmed")
         for _ in range(10):
             await _spend(warmed, 0)
         await stage.sql.execute(_LOAD)
-        run = await stage.sql.fetchval("SELECT waiting + 200 FROM crowd")
+        run = await stage.sql.fetchval("SELECT waiting + 200 FROM bounds")
         sessions = {"warmed": warmed, "not analyzed": await stage.worker("new")}
-        tolls = {kind: await _spend(hand, run) for kind, hand in sessions.items()}
+        read_costs = {kind: await _spend(hand, run) for kind, hand in sessions.items()}
         await stage.sql.execute("ANALYZE")
-        tolls["analyzed"] = await _spend(await stage.worker("later"), run)
+        read_costs["analyzed"] = await _spend(await stage.worker("later"), run)
     finally:
         await stage.close()
-    return {(kind, verb): toll for kind, by in tolls.items() for verb, toll in by.items()}
+    return {
+        (kind, verb): read_cost for kind, by in read_costs.items() for verb, read_cost in by.items()
+    }

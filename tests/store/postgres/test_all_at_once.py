@@ -1,4 +1,4 @@
-"""Everything at once, on several stores: whatever they do to each other, every job ends once."""
+"""All operations at once, on several stores: every job ends once."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ _TAKEN_TWICE = """
 
 
 def _layered(number: int, chance: random.Random) -> Plan:
-    """Plan a workflow in which each task needs some of the layer above, under any condition."""
+    """Plan a workflow in which each task depends on some of the layer above, on any condition."""
     tasks: dict[str, Task] = {}
     above: list[str] = []
     for layer in range(_LAYERS):
@@ -41,7 +41,7 @@ def _layered(number: int, chance: random.Random) -> Plan:
             needs = chance.sample(above, k=min(len(above), chance.randint(1, 4)))
             when = {need: chance.choice(list(Condition)[:3]) for need in needs}
             up = f"flow{chance.randrange(_ROOTS)}"
-            # Upwards only, so that no two wait for each other; some are submitted before it is.
+            # Only on earlier ones, so that no two wait for each other; some are submitted later.
             is_tied = layer == 2 and up < f"flow{number}" and chance.random() < 0.3
             outside = [plans.outside(up, Condition.FINISHED, kind=Kind.WORKFLOW)] * is_tied
             tasks[name] = task(when=when, outside=outside)
@@ -79,8 +79,8 @@ async def _maintain(store: api.Store, is_over: asyncio.Event) -> None:
         await store.promote(20)
 
 
-async def _meddle(store: api.Store, number: int, chance: random.Random) -> JobId:
-    """Submit one, and change one's mind about it or not."""
+async def _submit_and_change(store: api.Store, number: int, chance: random.Random) -> JobId:
+    """Submit a run, and maybe change it."""
     (submitted,) = await store.submit([_layered(number, chance)])
     fate = chance.random()
     if fate < 0.2:
@@ -115,7 +115,7 @@ def _registration(stage: Stage, name: str) -> types.Registration:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_every_job_ends_once_when_all_is_done_at_once(
+async def test_every_job_ends_once_when_all_operations_run_at_once(
     stage: Stage, stores: Sequence[PostgresStore], seed: int
 ) -> None:
     chance, is_over = random.Random(seed), asyncio.Event()
@@ -127,10 +127,10 @@ async def test_every_job_ends_once_when_all_is_done_at_once(
         order = chance.sample(range(_ROOTS), k=_ROOTS)
         for first in range(0, _ROOTS, 3):
             numbers = zip(stores, order[first : first + 3], strict=True)
-            await asyncio.gather(*(_meddle(store, n, chance) for store, n in numbers))
+            await asyncio.gather(*(_submit_and_change(store, n, chance) for store, n in numbers))
         await _until_all_have_ended(stage)
         is_over.set()
-    assert await stage.stranded() == 0
+    assert await stage.count_stranded() == 0
     assert await stage.sql.fetch(_TOO_EARLY) == []
     assert await stage.sql.fetch(_TAKEN_TWICE) == []
     assert await stage.sql.fetchval("SELECT count(*) FROM workron.external_dependency") == 0

@@ -1,7 +1,7 @@
-"""A wire between a store and its PostgreSQL that a test can cut, and that can lose an answer.
+"""A proxy between a store and PostgreSQL that a test can disconnect, and that can drop an answer.
 
-It forwards what comes, message by message, so that it can tell a statement's execution from its
-preparation. Made by the fixture `wire` in conftest.py.
+It forwards each message of the protocol, so that it can distinguish the execution of a statement
+from its preparation.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from urllib import parse
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Wire:
+class FaultyProxy:
     """A proxy on a port of its own."""
 
     def __init__(self, dsn: str) -> None:
@@ -24,13 +24,13 @@ class Wire:
 
     @property
     def dsn(self) -> str:
-        """Where to connect to instead."""
+        """Return the DSN of the proxy."""
         login = self._dsn.netloc.rpartition("@")[0]
         netloc = f"{login}@127.0.0.1:{self._port}"
         return self._dsn._replace(netloc=netloc, query="sslmode=disable").geturl()
 
     async def mend(self) -> None:
-        """Take calls, again on the same port when it was cut."""
+        """Accept connections, on the same port as before if it was cut."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         self._port = self._server.sockets[0].getsockname()[1]
 
@@ -43,7 +43,7 @@ class Wire:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def lose_answer_to(self, statement: str) -> None:
-        """Let the next statement that contains this be carried out, and cut its answer off."""
+        """Let the server execute the next statement that contains this, and drop its answer."""
         self._loses = statement.encode()
 
     async def _serve(self, *client: *_Streams) -> None:
@@ -79,7 +79,7 @@ class Wire:
             name, _, rest = body.partition(b"\0")
             if kind == b"P":
                 parsed[name] = rest
-            # A statement is bound by the name under which it was parsed, or sent as it is.
+            # A statement is bound by the name under which it was parsed, or sent as text.
             text = parsed.get(body.split(b"\0")[1], b"") if kind == b"B" else body
             if self._loses and kind in {b"B", b"Q"} and self._loses in text:
                 self._loses, line.is_losing = None, True
@@ -95,7 +95,7 @@ class Wire:
 
 
 class _Line:
-    """One client's connection, both ways."""
+    """The two connections of one client."""
 
     def __init__(self, client: _Streams, server: _Streams) -> None:
         self._client, self._server = client, server
@@ -127,8 +127,8 @@ async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 
 @contextlib.asynccontextmanager
-async def made_to(dsn: str) -> AsyncIterator[Wire]:
-    wire = Wire(dsn)
+async def made_to(dsn: str) -> AsyncIterator[FaultyProxy]:
+    wire = FaultyProxy(dsn)
     await wire.mend()
     try:
         yield wire

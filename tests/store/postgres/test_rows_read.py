@@ -1,4 +1,4 @@
-"""No verb reads more because more has ended or waits: a million of each stand by."""
+"""No operation reads more rows when a million jobs have ended and a million wait."""
 
 import asyncio
 import secrets
@@ -8,20 +8,20 @@ from urllib import parse
 import asyncpg
 import pytest
 
-from tests.store.postgres import crowd
-from tests.store.postgres.crowd import Toll, Tolls
+from tests.store.postgres import large_database
+from tests.store.postgres.large_database import ReadCost, ReadCosts
 
-# Making two million jobs takes longer than a test may.
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("crowd")]
+# Inserting two million jobs takes longer than a test may.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("large_database")]
 
 _SESSIONS = ["warmed", "not analyzed", "analyzed"]
-_CROWDED = {
+_LARGE_TABLES = {
     *("job", "run", "name", "spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
     *("running", "attempt", "unpropagated", "external_dependency"),
 }
-# How many rows a verb may look at, how many blocks it may open, and what it must have searched.
-# `complete` tells of ten ends a hundred downstreams, `settle` of a hundred ends a thousand.
-# `owned` lists two hundred runs jobs of which run, and a hundred that wait.
+# How many rows an operation may read, how many blocks, and which indexes it must search.
+# `complete` propagates ten ends to a hundred downstreams, `propagate` a hundred to a thousand.
+# `list_owned` lists two hundred runs with running jobs, and a hundred that wait.
 _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "claim": (200, 600, {"ready_claim_order", "ready_pkey", "worker_session_key"}),
     "complete": (2_000, 6_000, {"ready_claim_order", "waiting_pkey", "edge_pkey", "done_pkey"}),
@@ -72,13 +72,13 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def tolls(postgres_dsn: str, migrated_template: str) -> Iterator[Tolls]:
-    name = f"workron_crowd_{secrets.token_hex(6)}"
+def read_costs(postgres_dsn: str, migrated_template: str) -> Iterator[ReadCosts]:
+    name = f"workron_large_{secrets.token_hex(6)}"
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         runner.run(_execute(postgres_dsn, f"CREATE DATABASE {name} TEMPLATE {migrated_template}"))
         try:
-            crowded = parse.urlsplit(postgres_dsn)._replace(path=f"/{name}").geturl()
-            yield runner.run(crowd.measured(crowded))
+            large = parse.urlsplit(postgres_dsn)._replace(path=f"/{name}").geturl()
+            yield runner.run(large_database.measured(large))
         finally:
             runner.run(_execute(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)"))
 
@@ -100,23 +100,23 @@ def verb(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def toll(tolls: Tolls, session: str, verb: str) -> Toll:
-    return tolls[session, verb]
+def read_cost(read_costs: ReadCosts, session: str, verb: str) -> ReadCost:
+    return read_costs[session, verb]
 
 
-def test_verb_reads_no_crowded_table_from_end_to_end(toll: Toll) -> None:
-    assert not toll.read_through & _CROWDED
+def test_operation_scans_no_large_table(read_cost: ReadCost) -> None:
+    assert not read_cost.read_through & _LARGE_TABLES
 
 
-def test_verb_touches_no_more_than_its_bounds(toll: Toll, verb: str) -> None:
+def test_operation_stays_within_its_bounds(read_cost: ReadCost, verb: str) -> None:
     rows, blocks, _ = _BOUNDS[verb]
-    assert toll.rows <= rows
-    assert toll.blocks <= blocks
+    assert read_cost.rows <= rows
+    assert read_cost.blocks <= blocks
 
 
-def test_verb_searches_the_indexes_that_are_made_for_it(toll: Toll, verb: str) -> None:
-    assert toll.searched >= _BOUNDS[verb][2]
+def test_operation_searches_its_indexes(read_cost: ReadCost, verb: str) -> None:
+    assert read_cost.searched >= _BOUNDS[verb][2]
 
 
-def test_every_verb_has_bounds(tolls: Tolls) -> None:
-    assert set(tolls) == {(session, verb) for session in _SESSIONS for verb in _BOUNDS}
+def test_every_operation_has_bounds(read_costs: ReadCosts) -> None:
+    assert set(read_costs) == {(session, verb) for session in _SESSIONS for verb in _BOUNDS}

@@ -1,4 +1,4 @@
-"""Rings between stores on one database: hints, which polling can do without."""
+"""Notifications between stores on one database, which only save waiting for the next poll."""
 
 import asyncio
 import random
@@ -24,13 +24,13 @@ async def _open(url: str) -> PostgresStore:
 
 
 async def _wait_for_work(store: PostgresStore) -> asyncio.Task[None]:
-    """Have somebody wait for longer than the test may take."""
+    """Let a store wait for longer than the test may take."""
     waiting = asyncio.create_task(store.wait_for_work(600.0))
     await asyncio.sleep(0)
     return waiting
 
 
-async def test_work_is_heard_of_when_another_store_was_given_it(fresh_database: str) -> None:
+async def test_store_is_notified_when_another_store_submits(fresh_database: str) -> None:
     listener, other = await _open(fresh_database), await _open(fresh_database)
     await listener.wait_for_work(0)
     waiting = await _wait_for_work(listener)
@@ -40,7 +40,7 @@ async def test_work_is_heard_of_when_another_store_was_given_it(fresh_database: 
     await other.close()
 
 
-async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
+async def test_store_is_notified_when_the_submitting_store_closes_at_once(
     fresh_database: str,
 ) -> None:
     listener, other = await _open(fresh_database), await _open(fresh_database)
@@ -51,7 +51,7 @@ async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
     await listener.close()
 
 
-async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
+async def test_only_other_workers_are_woken_when_a_worker_reports(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Notifier, "_send", lambda _: asyncio.sleep(0))
@@ -69,7 +69,7 @@ async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
     await store.close()
 
 
-async def test_submission_rings_in_its_own_commit(
+async def test_submission_notifies_in_its_own_commit(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Notifier, "notify", lambda _: None)
@@ -81,7 +81,7 @@ async def test_submission_rings_in_its_own_commit(
     await other.close()
 
 
-async def test_of_submissions_close_together_only_the_first_rings_in_its_commit(
+async def test_only_the_first_submission_notifies_in_its_commit_when_several_follow(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workron.store.postgres.notify._INTERVAL_SECONDS", 600)
@@ -91,14 +91,14 @@ async def test_of_submissions_close_together_only_the_first_rings_in_its_commit(
     await ear.add_listener("workron", lambda *ring: rings.append(ring))
     for number in range(10):
         await store.submit([plans.job(f"job-{number}")])
-    # What was sent before an answer is heard before it.
+    # Notifications that were sent before an answer arrive before it.
     await ear.execute("SELECT 1")
     assert len(rings) == 1
     await store.close()
     await ear.close()
 
 
-async def test_work_is_heard_of_again_when_the_listener_was_cut_off(
+async def test_store_is_notified_again_when_its_listener_was_disconnected(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workron.store.postgres.notify._RECONNECT_SECONDS", 0)
@@ -116,7 +116,7 @@ async def test_work_is_heard_of_again_when_the_listener_was_cut_off(
     await other.close()
 
 
-async def test_nobody_listens_where_a_pooler_greets_with_a_number_of_its_own(
+async def test_store_does_not_listen_when_a_pooler_answers_with_its_own_pid(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asyncpg.Connection, "get_server_pid", lambda _: 1)

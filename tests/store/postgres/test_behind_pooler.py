@@ -1,11 +1,10 @@
-"""The behaviour of a store behind a pooler: nothing hangs on a session, and nobody need listen.
+"""A store behind a pooler depends neither on a session nor on notifications.
 
-The tests are those of the behaviour suite, collected here again: one module or more for each kind
-of verb. Behind PgBouncer they prove what they say. Where each call has a connection of its own they
-prove less: that no verb needs anything that an earlier statement left in its session, and that
-polling alone finds all work. What they do not show there is what a real pooler does to prepared
-statements, to transactions and to errors; and as connecting is most of their work, only the modules
-of `_ONCE` run so.
+The tests are those of the behaviour suite: one module or more for each kind of operation. With a
+new connection for each call they show that no operation needs anything that an earlier statement
+left in its session, and that polling finds all jobs. Only PgBouncer shows what a real pooler does
+to prepared statements, transactions and errors. Most of their time is spent connecting, so only the
+modules of `_ONCE` run without PgBouncer.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -27,7 +26,7 @@ from tests.store.behaviour import (
 from tests.store.behaviour.databases import PostgresUnderTest, copied_database
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker
-from tests.store.postgres import pooler
+from tests.store.postgres import poolers
 
 _MODULES = [
     *(test_cancel, test_claim, test_complete, test_elect, test_suspend),
@@ -62,8 +61,8 @@ def pooled_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
 @pytest.fixture
 def ground(request: pytest.FixtureRequest, pooled_database: str) -> PostgresUnderTest:
     if request.param == "pgbouncer":
-        return pooler.PgBouncerGround(pooled_database, request.getfixturevalue("bouncer"))
-    return pooler.OnceGround(pooled_database)
+        return poolers.PgBouncerHarness(pooled_database, request.getfixturevalue("bouncer"))
+    return poolers.NewConnectionHarness(pooled_database)
 
 
 @pytest.fixture

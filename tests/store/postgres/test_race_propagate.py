@@ -1,11 +1,11 @@
-"""Ends that meet at one downstream: two upstreams that end at the same time."""
+"""Two upstreams of one job that end at the same time."""
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.postgres.stage import Stage
 
-# What the promise would be without locking in a statement of its own: one statement has one
-# snapshot, and in the snapshot of each of the two ends the other has not ended.
+# Without a statement of its own for the lock: one statement has one snapshot, and in the snapshot
+# of each of the two ends the other has not ended.
 _IN_ONE_STATEMENT = """
     WITH zero AS (
         DELETE FROM workron.waiting w USING unnest(_jobs, _counts) AS t(job, count)
@@ -34,12 +34,12 @@ async def _end_both_upstreams_at_once(stage: Stage) -> str:
     assert not ending.done()
     await first.commit()
     await ending
-    return (await stage.stands(run))["c"]
+    return (await stage.states(run))["c"]
 
 
 async def test_downstream_is_queued_when_both_its_upstreams_end_at_once(stage: Stage) -> None:
     assert await _end_both_upstreams_at_once(stage) == "Queued"
-    assert await stage.stranded() == 0
+    assert await stage.count_stranded() == 0
 
 
 async def test_downstream_is_stranded_when_it_is_counted_down_in_one_statement(
@@ -47,4 +47,4 @@ async def test_downstream_is_stranded_when_it_is_counted_down_in_one_statement(
 ) -> None:
     await stage.replace("propagate_ends", _IN_TWO_STATEMENTS, _IN_ONE_STATEMENT)
     assert await _end_both_upstreams_at_once(stage) == "Waiting/Upstream"
-    assert await stage.stranded() == 1
+    assert await stage.count_stranded() == 1

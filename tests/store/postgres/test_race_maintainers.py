@@ -1,4 +1,4 @@
-"""Two maintainers at once, and a maintainer that meets workers: promote, settle, wide rows."""
+"""Two maintainers at once, and a maintainer beside workers: promote, propagate, wide rows."""
 
 import asyncio
 
@@ -23,8 +23,8 @@ async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> N
     assert promoting.done()
     assert await promoting == 0
     await one.commit()
-    assert await stage.stands(run) == {"job": "Queued"}
-    assert not await stage.misplaced()
+    assert await stage.states(run) == {"job": "Queued"}
+    assert not await stage.misplaced_jobs()
 
 
 async def test_retry_is_promoted_by_the_next_step_when_both_meet(stage: Stage) -> None:
@@ -37,7 +37,7 @@ async def test_retry_is_promoted_by_the_next_step_when_both_meet(stage: Stage) -
     assert await promoting == 0
     await worker.commit()
     assert await promoter.promote(MANY) == 1
-    assert await stage.stands(run) == {"job": "Queued"}
+    assert await stage.states(run) == {"job": "Queued"}
 
 
 async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
@@ -51,12 +51,12 @@ async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
     retrying = await stage.start(other, other.retry(claimed))
     await one.commit()
     assert await retrying == "already"
-    assert await stage.stands(run) == {"job": "Waiting/Backoff"}
-    assert not await stage.misplaced()
+    assert await stage.states(run) == {"job": "Waiting/Backoff"}
+    assert not await stage.misplaced_jobs()
 
 
 async def _complete_and_expire_at_once(stage: Stage) -> list[object]:
-    """End two jobs, held up at the second, while the deadline of the first passes."""
+    """End two jobs, waiting at the second, while the deadline of the first passes."""
     run = await stage.submit(plans.array(2, deadline_seconds=0))
     worker, expirer, holder = await stage.worker(), await stage.actor(), await stage.actor()
     claimed = await worker.claim(2)
@@ -73,21 +73,21 @@ async def _complete_and_expire_at_once(stage: Stage) -> list[object]:
     return await asyncio.gather(*racing, return_exceptions=True)
 
 
-async def test_deadline_of_an_ended_job_is_left_to_an_expiry_that_holds_it(stage: Stage) -> None:
+async def test_deadline_of_an_ended_job_is_left_to_expire_when_it_is_locked(stage: Stage) -> None:
     completed, expired = await _complete_and_expire_at_once(stage)
     assert not isinstance(completed, BaseException)
     assert expired == 2
     assert await stage.sql.fetchval("SELECT count(*) FROM workron.deadline") == 0
-    assert not await stage.misplaced()
+    assert not await stage.misplaced_jobs()
 
 
-async def test_complete_and_expire_deadlock_when_deadlines_are_waited_for(stage: Stage) -> None:
+async def test_complete_and_expire_deadlock_when_complete_waits_for_deadlines(stage: Stage) -> None:
     await stage.without("deadline")
     answers = await _complete_and_expire_at_once(stage)
     assert [isinstance(one, asyncpg.DeadlockDetectedError) for one in answers].count(True) == 1
 
 
-async def _two_that_wait_for_one_cancelled(stage: Stage) -> JobId:
+async def _two_downstreams_of_a_cancelled_job(stage: Stage) -> JobId:
     up = await stage.submit(plans.job("up"))
     down = await stage.submit(
         plans.dag(a=task(outside=[plans.outside("up")]), b=task(outside=[plans.outside("up")]))
@@ -96,23 +96,23 @@ async def _two_that_wait_for_one_cancelled(stage: Stage) -> JobId:
     return down
 
 
-async def test_end_is_told_once_when_two_settle_at_once(stage: Stage) -> None:
-    down = await _two_that_wait_for_one_cancelled(stage)
+async def test_end_is_propagated_once_when_two_maintainers_propagate(stage: Stage) -> None:
+    down = await _two_downstreams_of_a_cancelled_job(stage)
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
     assert await one.propagate(MANY) == 1
     settling = await stage.start(other, other.propagate(MANY))
     assert await settling == 0
     await one.commit()
-    assert await stage.stranded() == 0
-    assert set((await stage.stands(down)).values()) == {
+    assert await stage.count_stranded() == 0
+    assert set((await stage.states(down)).values()) == {
         "Succeeded",
         "Skipped/UpstreamCancelled",
     }
 
 
 async def _still_to_come(stage: Stage) -> int:
-    """Give how many elements an array waits for, of which nobody has an arrival."""
+    """Return how many elements an array waits for, without its pending ends."""
     assert not await stage.sql.fetch("SELECT * FROM workron.pending_end")
     return int(
         await stage.sql.fetchval(
@@ -123,7 +123,7 @@ async def _still_to_come(stage: Stage) -> int:
 
 
 async def _end_two_elements_at_once(stage: Stage) -> bool:
-    """Answer whether the second end waited for the first."""
+    """Return whether the second end waited for the first."""
     await stage.submit(plans.array(3))
     one = await stage.worker()
     other = await stage.twin(one)
@@ -145,7 +145,7 @@ async def test_wide_row_is_counted_down_by_both_when_two_elements_end_at_once(
     assert await _still_to_come(stage) == 1
 
 
-async def test_job_behind_many_is_given_without_a_maintainer_when_two_of_them_end_at_once(
+async def test_wide_downstream_is_claimed_without_a_maintainer_when_two_upstreams_end_at_once(
     stage: Stage,
 ) -> None:
     many = {f"up{number}": plans.task() for number in range(WIDE_FAN_IN + 1)}
@@ -157,18 +157,18 @@ async def test_job_behind_many_is_given_without_a_maintainer_when_two_of_them_en
         await one.end(claimed)
     await one.begin()
     await one.end(first)
-    await other.end(second)  # finds the row locked, and leaves its arrival
+    await other.end(second)  # finds the row locked, and leaves a pending end
     await one.commit()
     assert (await one.claim_one()).name == "last"
 
 
-async def test_wide_row_is_a_convoy_when_who_finds_it_locked_waits(stage: Stage) -> None:
+async def test_ends_wait_for_each_other_when_wide_rows_are_not_skipped(stage: Stage) -> None:
     await stage.without("pending_ends")
     assert await _end_two_elements_at_once(stage)
 
 
-async def test_arrivals_are_summed_once_when_two_settle_them_at_once(stage: Stage) -> None:
-    await _end_two_elements_at_once(stage)  # the second left its arrival to the maintainer
+async def test_pending_ends_are_applied_once_when_two_maintainers_propagate(stage: Stage) -> None:
+    await _end_two_elements_at_once(stage)  # the second left its end to the maintainer
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
     assert await one.propagate(MANY) == 1
@@ -178,7 +178,7 @@ async def test_arrivals_are_summed_once_when_two_settle_them_at_once(stage: Stag
     assert await _still_to_come(stage) == 1
 
 
-async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
+async def test_array_ends_when_its_last_element_ends_during_the_propagation(
     stage: Stage,
 ) -> None:
     run = await stage.submit(plans.array(2))
@@ -194,10 +194,10 @@ async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
     assert ending.done()
     await settler.commit()
     await stage.settle()
-    assert set((await stage.stands(run)).values()) == {"Succeeded"}
+    assert set((await stage.states(run)).values()) == {"Succeeded"}
 
 
-async def test_one_maintainer_is_elected_when_two_stand_at_once(stage: Stage) -> None:
+async def test_one_maintainer_is_elected_when_two_candidates_meet(stage: Stage) -> None:
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
     assert await one.elect(mint_boot(), 10.0)
@@ -206,7 +206,7 @@ async def test_one_maintainer_is_elected_when_two_stand_at_once(stage: Stage) ->
     assert not await electing
 
 
-async def test_root_is_swept_by_both_when_two_settle_its_cancel_at_once(stage: Stage) -> None:
+async def test_run_is_cancelled_when_two_maintainers_continue_its_cancel(stage: Stage) -> None:
     run = await stage.submit(plans.array(5))
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
@@ -214,5 +214,5 @@ async def test_root_is_swept_by_both_when_two_settle_its_cancel_at_once(stage: S
     settling = await stage.start(other, other.propagate(MANY))
     await one.commit()
     await settling
-    assert await stage.stranded() == 0
-    assert set((await stage.stands(run)).values()) == {"Cancelled"}
+    assert await stage.count_stranded() == 0
+    assert set((await stage.states(run)).values()) == {"Cancelled"}

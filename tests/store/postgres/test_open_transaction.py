@@ -1,7 +1,7 @@
-"""A transaction that somebody leaves open slows neither beats nor what is passed on.
+"""A transaction that stays open slows neither heartbeats nor the propagation of ends.
 
-What ends meanwhile leaves its rows in the tables, and no scan may remove them. How claims pass them
-is in test_mark.py.
+Rows that are deleted meanwhile stay in the tables as dead rows. For claims see
+test_scan_start.py.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,19 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
+from tests.store.postgres.open_transaction import (
+    BATCHES,
+    StoppedClock,
+    index_entries_read,
+    pages,
+    trust,
+    work,
+)
 from tests.store.postgres.stage import Actor, Stage
-from tests.store.postgres.standstill import BATCHES, StillClock, entries_read, pages, trust, work
 from workron.core import errors
 from workron.core.ids import JobId
 
-_GONE = {
+_INSERT = {
     "unpropagated": "INSERT INTO workron.unpropagated SELECT -generate_series(1, 50000)",
     "pending_end": """
         INSERT INTO workron.pending_end (job, count, verdict)
@@ -24,26 +31,26 @@ _GONE = {
 }
 
 
-async def _pass_by(stage: Stage, table: str) -> None:
-    """Have much come and go."""
-    await stage.sql.execute(f"{_GONE[table]}; DELETE FROM workron.{table} WHERE job < 0")
+async def _insert_and_delete(stage: Stage, table: str) -> None:
+    """Insert and delete many rows."""
+    await stage.sql.execute(f"{_INSERT[table]}; DELETE FROM workron.{table} WHERE job < 0")
 
 
 @pytest.mark.usefixtures("held")
-async def test_beat_does_not_look_through_all_that_a_worker_has_held(stage: Stage) -> None:
+async def test_heartbeat_reads_few_entries_when_the_worker_held_many_claims(stage: Stage) -> None:
     await stage.submit(plans.array(BATCHES * MANY))
     worker = await stage.worker()
     await work(worker)
     for _ in range(4):
         await worker.heartbeat()
-    before = await entries_read(worker.store, "running_worker")
+    before = await index_entries_read(worker.store, "running_worker")
     for _ in range(4):
         await worker.heartbeat()
-    assert await entries_read(worker.store, "running_worker") - before < 100
+    assert await index_entries_read(worker.store, "running_worker") - before < 100
 
 
 @pytest.mark.usefixtures("held")
-async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(stage: Stage) -> None:
+async def test_heartbeat_returns_the_oldest_claim_when_later_ones_ended(stage: Stage) -> None:
     await stage.submit(plans.array(30))
     worker = await stage.worker()
     for _ in range(5):
@@ -55,12 +62,12 @@ async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(st
 
 
 @pytest.mark.parametrize("table", ["unpropagated", "pending_end"])
-async def test_settling_does_not_read_again_what_is_gone(
-    stage: Stage, held: StillClock, table: str
+async def test_propagate_reads_few_pages_when_many_rows_were_deleted(
+    stage: Stage, held: StoppedClock, table: str
 ) -> None:
-    await _pass_by(stage, table)
+    await _insert_and_delete(stage, table)
     await stage.watcher.propagate(MANY)
-    await held.go_on(6)
+    await held.advance(6)
     await stage.watcher.propagate(MANY)
     async with pages(stage.watcher, table) as read:
         for _ in range(10):
@@ -68,24 +75,24 @@ async def test_settling_does_not_read_again_what_is_gone(
         assert await read() < 100
 
 
-async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
-    stage: Stage, held: StillClock
+async def test_ends_are_propagated_when_one_step_leaves_some(
+    stage: Stage, held: StoppedClock
 ) -> None:
     down = plans.task("up", count=3)
     run = await stage.submit(plans.dag("all", up=plans.task(), down=down))
     worker = await stage.worker()
     await worker.fail(await worker.claim_one())
     await stage.watcher.propagate(1)
-    await _pass_by(stage, "unpropagated")
+    await _insert_and_delete(stage, "unpropagated")
     await trust(stage.watcher, "unpropagated", held)
     for _ in range(8):
         await stage.watcher.propagate(1)
-        await held.go_on(6)
-    assert (await stage.stands(run))["all"] == "Failed/MemberFailed"
+        await held.advance(6)
+    assert (await stage.states(run))["all"] == "Failed/MemberFailed"
 
 
-async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
-    """Give who has a lock on these arrays, and their runs; all elements have ended meanwhile."""
+async def _pending_ends(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
+    """Return an actor with a lock on these arrays, and their runs; their elements have ended."""
     runs = [await stage.submit(plans.array(2, name)) for name in names]
     worker, holder = await stage.worker(), await stage.actor()
     claimed = await worker.claim(2 * len(names))
@@ -93,38 +100,38 @@ async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
     await holder.connection.execute("SELECT 1 FROM workron.waiting FOR UPDATE")
     for one in claimed:
         await worker.end(one)
-    await _pass_by(stage, "pending_end")
+    await _insert_and_delete(stage, "pending_end")
     return holder, runs
 
 
-async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
-    stage: Stage, held: StillClock
+async def test_pending_ends_are_applied_when_the_lock_on_their_array_ends(
+    stage: Stage, held: StoppedClock
 ) -> None:
-    holder, [run] = await _arrived(stage, "one")
+    holder, [run] = await _pending_ends(stage, "one")
     await trust(stage.watcher, "pending_end", held)
     for _ in range(3):
         await stage.watcher.propagate(MANY)
-        await held.go_on(6)
+        await held.advance(6)
     await holder.rollback()
     for _ in range(3):
         await stage.watcher.propagate(MANY)
-    assert set((await stage.stands(run)).values()) == {"Succeeded"}
+    assert set((await stage.states(run)).values()) == {"Succeeded"}
 
 
-async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
-    stage: Stage, held: StillClock
+async def test_pending_ends_are_applied_when_one_step_leaves_some(
+    stage: Stage, held: StoppedClock
 ) -> None:
-    holder, runs = await _arrived(stage, "one", "two", "three")
+    holder, runs = await _pending_ends(stage, "one", "two", "three")
     await holder.rollback()
     await trust(stage.watcher, "pending_end", held)
     for _ in range(10):
         await stage.watcher.propagate(1)
-        await held.go_on(6)
+        await held.advance(6)
     for run in runs:
-        assert set((await stage.stands(run)).values()) == {"Succeeded"}
+        assert set((await stage.states(run)).values()) == {"Succeeded"}
 
 
-async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
+async def test_claim_writes_nothing_when_no_job_is_ready(stage: Stage) -> None:
     worker = await stage.worker()
     number = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
     before = await stage.sql.fetchval(number)
@@ -132,7 +139,7 @@ async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
     assert await stage.sql.fetchval(number) == before
 
 
-async def test_worker_that_was_taken_back_is_told_so_where_nothing_is_ready(stage: Stage) -> None:
+async def test_claim_is_refused_when_the_session_ended_and_no_job_is_ready(stage: Stage) -> None:
     worker = await stage.worker()
     await worker.store.deregister(worker.session.key)
     with pytest.raises(errors.SessionError):

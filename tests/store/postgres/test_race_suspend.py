@@ -1,7 +1,7 @@
-"""A hold and a resume that meet their jobs as they move."""
+"""A suspension and a resumption of a run whose jobs move."""
 
 from tests.store.behaviour import plans
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage, WorkerActor
 from workron.core.ids import JobId
 from workron.store.types import Signal
 
@@ -9,8 +9,8 @@ _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
 _NO_LOOK = "_is_over := true;"
 
 
-async def _hold_meanwhile(stage: Stage, worker: Hand, run: JobId) -> None:
-    """Hold while `worker` has moved the job and not committed that."""
+async def _suspend_meanwhile(stage: Stage, worker: WorkerActor, run: JobId) -> None:
+    """Suspend while `worker` has moved the job and not committed."""
     holder = await stage.actor()
     holding = await stage.start(holder, holder.suspend(run))
     assert not holding.done()
@@ -18,23 +18,23 @@ async def _hold_meanwhile(stage: Stage, worker: Hand, run: JobId) -> None:
     assert await holding
 
 
-async def _hold_while_it_is_claimed(stage: Stage) -> Signal | None:
+async def _suspend_while_it_is_claimed(stage: Stage) -> Signal | None:
     run = await stage.submit(plans.job())
     worker = await stage.worker()
     await worker.begin()
     await worker.claim_one()
-    await _hold_meanwhile(stage, worker, run)
+    await _suspend_meanwhile(stage, worker, run)
     (held,) = (await worker.heartbeat()).held
     return held.signal
 
 
-async def test_job_is_marked_when_it_is_claimed_during_the_hold(stage: Stage) -> None:
-    assert await _hold_while_it_is_claimed(stage) is Signal.SUSPEND
+async def test_job_is_signaled_when_it_is_claimed_during_the_suspension(stage: Stage) -> None:
+    assert await _suspend_while_it_is_claimed(stage) is Signal.SUSPEND
 
 
-async def test_job_is_not_held_when_a_hold_looks_only_once(stage: Stage) -> None:
+async def test_job_is_not_suspended_when_a_suspension_reads_the_tables_once(stage: Stage) -> None:
     await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
-    assert await _hold_while_it_is_claimed(stage) is None
+    assert await _suspend_while_it_is_claimed(stage) is None
 
 
 async def test_job_is_suspended_when_it_is_retried_meanwhile(stage: Stage) -> None:
@@ -43,11 +43,11 @@ async def test_job_is_suspended_when_it_is_retried_meanwhile(stage: Stage) -> No
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.retry(claimed)
-    await _hold_meanwhile(stage, worker, run)
-    assert await stage.stands(run) == {"job": "Waiting/Suspended"}
+    await _suspend_meanwhile(stage, worker, run)
+    assert await stage.states(run) == {"job": "Waiting/Suspended"}
 
 
-async def test_job_is_suspended_when_its_retry_comes_during_the_hold(stage: Stage) -> None:
+async def test_job_is_suspended_when_its_retry_comes_during_the_suspension(stage: Stage) -> None:
     run = await stage.submit(plans.job())
     worker, holder = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
@@ -56,7 +56,7 @@ async def test_job_is_suspended_when_its_retry_comes_during_the_hold(stage: Stag
     retrying = await stage.start(worker, worker.retry(claimed))
     await holder.commit()
     await retrying
-    assert await stage.stands(run) == {"job": "Waiting/Suspended"}
+    assert await stage.states(run) == {"job": "Waiting/Suspended"}
 
 
 async def test_downstream_is_suspended_when_its_upstream_ends_meanwhile(stage: Stage) -> None:
@@ -65,13 +65,13 @@ async def test_downstream_is_suspended_when_its_upstream_ends_meanwhile(stage: S
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.end(claimed)
-    await _hold_meanwhile(stage, worker, run)
-    assert (await stage.stands(run))["b"] == "Waiting/Suspended"
+    await _suspend_meanwhile(stage, worker, run)
+    assert (await stage.states(run))["b"] == "Waiting/Suspended"
     await stage.watcher.resume(run)
-    assert (await stage.stands(run))["b"] == "Queued"
+    assert (await stage.states(run))["b"] == "Queued"
 
 
-async def test_held_downstream_is_counted_down_when_its_upstream_ends_meanwhile(
+async def test_suspended_downstream_is_counted_down_when_its_upstream_ends_meanwhile(
     stage: Stage,
 ) -> None:
     run = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
@@ -83,7 +83,7 @@ async def test_held_downstream_is_counted_down_when_its_upstream_ends_meanwhile(
     await holder.commit()
     await ending
     await stage.watcher.resume(run)
-    assert (await stage.stands(run))["b"] == "Queued"
+    assert (await stage.states(run))["b"] == "Queued"
 
 
 async def test_retry_is_deferred_when_it_comes_during_the_resume(stage: Stage) -> None:
@@ -96,10 +96,10 @@ async def test_retry_is_deferred_when_it_comes_during_the_resume(stage: Stage) -
     retrying = await stage.start(worker, worker.retry(claimed))
     await resumer.commit()
     await retrying
-    assert await stage.stands(run) == {"job": "Waiting/Backoff"}
+    assert await stage.states(run) == {"job": "Waiting/Backoff"}
 
 
-async def test_job_is_resumed_when_it_was_held_back_just_before(stage: Stage) -> None:
+async def test_job_is_resumed_when_it_was_suspended_just_before(stage: Stage) -> None:
     run = await stage.submit(plans.job())
     worker, resumer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
@@ -109,4 +109,4 @@ async def test_job_is_resumed_when_it_was_held_back_just_before(stage: Stage) ->
     resuming = await stage.start(resumer, resumer.resume(run))
     await worker.commit()
     assert await resuming
-    assert await stage.stands(run) == {"job": "Queued"}
+    assert await stage.states(run) == {"job": "Queued"}
