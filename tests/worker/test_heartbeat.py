@@ -51,7 +51,7 @@ class HeartbeatHarness:
     def lease_may_have_expired(self) -> None:
         self._record("kill")
 
-    def apply_heartbeat(self, _: Any) -> None:
+    def apply_heartbeat(self, *_: Any) -> None:
         self._record("apply")
 
     def _record(self, call: str) -> None:

@@ -26,15 +26,16 @@ from workron.core import errors
 from workron.core.clock import Clock
 from workron.core.ids import ClaimId, SessionKey
 from workron.core.jobspec import OnLeaseLost
-from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
+from workron.store.types import AttemptReport, ClaimedJob, HeartbeatReply, Registration, Session
 from workron_worker.attempt import AttemptRunner, log_fields
 from workron_worker.claims import (
     ClaimBatchSize,
     ClaimExchange,
     Claims,
+    ClaimSnapshot,
     Disposition,
-    HeartbeatActions,
     RunningClaim,
+    read_heartbeat,
 )
 from workron_worker.config import AgentConfig, AgentDependencies
 from workron_worker.heartbeat import Heartbeat
@@ -175,8 +176,9 @@ class Agent:
         self._kill_commands(self._claims.running, Disposition.RELEASE)
         self.drain()
 
-    def apply_heartbeat(self, actions: HeartbeatActions) -> None:
-        """Do what the answer to a heartbeat asks for."""
+    def apply_heartbeat(self, reply: HeartbeatReply, before: ClaimSnapshot) -> None:
+        """Do what the answer to a heartbeat asks for; `before` are the claims when it was sent."""
+        actions = read_heartbeat(reply, before, self._claims.snapshot())
         self._kill_commands(actions.drop, Disposition.DROP)
         for claim in actions.kill:
             self._dependencies.executor.kill(claim)
@@ -185,6 +187,8 @@ class Agent:
             self._wake.set()
         for job in self._claims.count_heartbeat():
             self._log.info("attempt running", **log_fields(job))
+        if reply.is_draining:
+            self.drain()
 
     def session_lost(self) -> None:
         """Stop everything: the store has reaped this session and its claims."""

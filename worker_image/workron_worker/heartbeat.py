@@ -23,9 +23,8 @@ import structlog
 
 from workron.core import errors, lease
 from workron.core.ids import SessionKey
-from workron.store.types import Session
-from workron_worker import claims
-from workron_worker.claims import Claims, HeartbeatActions
+from workron.store.types import HeartbeatReply, Session
+from workron_worker.claims import Claims, ClaimSnapshot
 from workron_worker.config import AgentConfig, AgentDependencies
 
 _log = structlog.get_logger(__name__)
@@ -37,11 +36,8 @@ _RETRY_SECONDS: Final = 0.25
 class HeartbeatHandler(Protocol):
     """The agent, as its heartbeat sees it."""
 
-    def apply_heartbeat(self, actions: HeartbeatActions) -> None:
+    def apply_heartbeat(self, reply: HeartbeatReply, before: ClaimSnapshot) -> None:
         """Do what the answer to a heartbeat asks for."""
-
-    def drain(self) -> None:
-        """Claim nothing any more."""
 
     def session_lost(self) -> None:
         """Stop everything: the store has reaped this session."""
@@ -57,12 +53,12 @@ class Heartbeat:
         self,
         dependencies: AgentDependencies,
         config: AgentConfig,
-        known_claims: Claims,
+        claims: Claims,
         handler: HeartbeatHandler,
     ) -> None:
         self._dependencies = dependencies
         self._config = config
-        self._claims = known_claims
+        self._claims = claims
         self._handler = handler
         self._key: SessionKey | None = None
         self._deadline = lease.LeaseDeadline(inf, 0, 0)
@@ -118,9 +114,7 @@ class Heartbeat:
             return True
         self._extend(self._deadline.acknowledge(sent_at))
         dependencies.metrics.heartbeat_answered(sent_at)
-        self._handler.apply_heartbeat(claims.read_heartbeat(reply, before, self._claims.snapshot()))
-        if reply.is_draining:
-            self._handler.drain()
+        self._handler.apply_heartbeat(reply, before)
         return True
 
     def _extend(self, deadline: lease.LeaseDeadline) -> None:

@@ -60,7 +60,11 @@ def _host() -> str:
 
 
 def _host_ids() -> list[str]:
-    return [_read("sys/kernel/random/boot_id"), _link("self/ns/pid")]
+    try:
+        pid_namespace = str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        pid_namespace = ""
+    return [_read("sys/kernel/random/boot_id"), pid_namespace]
 
 
 def _start_of(pid: int) -> int | None:
@@ -75,13 +79,6 @@ def _start_of(pid: int) -> int | None:
 def _read(path: str) -> str:
     try:
         return (_PROC / path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return str((_PROC / path).readlink())
     except OSError:
         return ""
 

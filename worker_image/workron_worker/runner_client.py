@@ -8,7 +8,6 @@ runner; where runners are external, nothing is claimed until one has connected.
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import time
 from collections.abc import Callable, Coroutine
@@ -288,16 +287,17 @@ class RunnerExecutor:
         elif kind == FrameKind.RESULT:
             command.result = data
         elif command.on_output is not None:
-            acknowledge = functools.partial(self._send_credit, command.task.claim)
+            claim = command.task.claim.hex
+
+            def acknowledge(count: int) -> None:
+                self._send(protocol.encode(protocol.Credit(claim, count)))
+
             try:
                 command.on_output(data, acknowledge)
             except Exception as error:  # noqa: BLE001 - the listener's error ends the attempt
                 self._end(command, error)
-                self._send(protocol.encode(protocol.Kill(command.task.claim.hex, 0)))
+                self._send(protocol.encode(protocol.Kill(claim, 0)))
                 acknowledge(len(data))
-
-    def _send_credit(self, claim: ClaimId, count: int) -> None:
-        self._send(protocol.encode(protocol.Credit(claim.hex, count)))
 
     def _lost(self, reason: str) -> None:
         lost, self._runner = self._runner, None
