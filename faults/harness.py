@@ -248,6 +248,11 @@ class FaultHarness:
             self._acknowledged, self.executions(), self.store_state(), self.freezes
         )
 
+    def assert_nothing_found(self) -> None:
+        """Fail if the checker finds an error, or executions that overlap."""
+        findings = self.check()
+        assert (findings.errors, findings.overlaps) == ([], [])
+
     def logs(self) -> str:
         """Return the last lines of all logs."""
         return "\n".join(f"--- {one.folder.name}\n{one.log_tail()}" for one in self._programs)

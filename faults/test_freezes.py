@@ -88,8 +88,7 @@ def test_runner_kills_its_command_and_the_claim_is_released_when_it_was_frozen(
     _let_end(harness, 2)
     harness.await_end()
     assert harness.states() == {"work": ("Succeeded", None, 2, 0, 0)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_end_is_accepted_once_when_the_runner_was_frozen(harness: FaultHarness) -> None:
@@ -103,8 +102,7 @@ def test_end_is_accepted_once_when_the_runner_was_frozen(harness: FaultHarness) 
     _let_end(harness, 2)
     harness.await_end()
     assert set(harness.rows("state", "failures", "losses")) == {("Succeeded", 0, 0)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_runner_kills_its_command_when_it_was_frozen_and_its_agent_killed(

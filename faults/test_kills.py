@@ -69,8 +69,7 @@ def test_every_job_ends_once_when_an_agent_is_killed(
     harness.worker()
     harness.await_end()
     assert _attempts(harness) == _ATTEMPTS_OF_A_KILLED_AGENT[moment, verb]
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 @pytest.mark.parametrize(("moment", "verb"), _POINTS)
@@ -83,8 +82,7 @@ def test_every_job_ends_once_when_a_runner_is_killed(
     harness.await_end()
     assert {state for state, *_ in harness.states().values()} == {"Succeeded"}
     assert killed.is_alive
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_command_is_killed_when_its_agent_is_killed(
@@ -103,8 +101,7 @@ def test_command_is_killed_when_its_agent_is_killed(
     harness.await_end()
     # The loss counts for a job that was the only one of its worker.
     assert harness.states() == {"work": ("Succeeded", None, 2, 0, 1)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_command_is_killed_when_its_runner_is_killed(
@@ -124,8 +121,7 @@ def test_command_is_killed_when_its_runner_is_killed(
     assert harness.states()["work"] == ("Succeeded", None, _ROUNDS + 1, 0, _ROUNDS)
     assert killed.is_alive
     assert len(sockets) == 1, "sockets to dead runners are kept open"
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_next_worker_cleans_up_when_agent_and_runner_are_killed_at_once(
@@ -146,8 +142,7 @@ def test_next_worker_cleans_up_when_agent_and_runner_are_killed_at_once(
     harness.await_end()
     assert not processes.is_alive(first.pid)
     assert harness.states()["work"][:4] == ("Succeeded", None, 2, 0)
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_job_is_retried_when_its_command_is_killed(harness: FaultHarness) -> None:
@@ -163,5 +158,4 @@ def test_job_is_retried_when_its_command_is_killed(harness: FaultHarness) -> Non
     os.kill(harness.await_execution().pid, signal.SIGKILL)
     harness.await_end()
     assert harness.states() == {"work": ("Succeeded", None, 2, 1, 0)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()

@@ -71,8 +71,7 @@ def test_commands_are_killed_and_no_worker_is_reaped_when_an_outage_is_longer_th
     harness.await_end()
     assert all(worker.is_alive for worker in harness.workers)
     assert set(harness.rows("failures", "losses")) == {(0, 0)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_end_is_reported_after_the_outage_when_a_command_ends_during_it(

@@ -41,8 +41,7 @@ def test_next_runner_runs_the_jobs_when_a_runner_is_killed(
     harness.runner(after=runner)
     harness.await_end()
     assert set(harness.rows("state", "failures", "losses")) == {("Succeeded", 0, 0)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_next_boot_takes_over_at_once_when_the_agent_is_killed(
@@ -66,8 +65,7 @@ def test_next_boot_takes_over_at_once_when_the_agent_is_killed(
     harness.runner(after=runner)
     harness.await_end()
     assert harness.states() == {"work": ("Succeeded", None, 2, 0, 1)}
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_next_runner_cleans_up_when_agent_and_runner_are_killed_at_once(
@@ -88,8 +86,7 @@ def test_next_runner_cleans_up_when_agent_and_runner_are_killed_at_once(
     harness.await_end()
     assert not processes.is_alive(first.pid)
     assert harness.states()["work"][:4] == ("Succeeded", None, 2, 0)
-    findings = harness.check()
-    assert (findings.errors, findings.overlaps) == ([], [])
+    harness.assert_nothing_found()
 
 
 def test_agent_waits_when_a_killed_runner_left_its_socket(
