@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from workron.core.jobspec import Command
 
 
-_NEVER_RETRIED: Final = frozenset(
-    {
-        Reason.COMMAND_NOT_FOUND,
-        Reason.INPUTS_TOO_LARGE,
-        Reason.RESULT_REFUSED,
-        Reason.DEADLINE_EXCEEDED,
-    }
-)
+_NEVER_RETRIED: Final = {
+    Reason.COMMAND_NOT_FOUND,
+    Reason.INPUTS_TOO_LARGE,
+    Reason.RESULT_REFUSED,
+    Reason.DEADLINE_EXCEEDED,
+}
 """A retry would end in the same way."""
 
 

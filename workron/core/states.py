@@ -7,11 +7,11 @@ compares them with this table, and the diagram in the documentation is drawn fro
 from __future__ import annotations
 
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
 
 class State(StrEnum):
@@ -59,36 +59,28 @@ class Reason(StrEnum):
     NOT_NEEDED = "NotNeeded"
 
 
-REASONS: Final[Mapping[State, frozenset[Reason]]] = MappingProxyType(
-    {
-        State.WAITING: frozenset(
-            {
-                Reason.UPSTREAM,
-                Reason.BACKOFF,
-                Reason.SCHEDULED,
-                Reason.SUSPENDED,
-                Reason.AWAITING_PROOF,
-            }
-        ),
-        State.FAILED: frozenset(
-            {
-                Reason.EXIT_CODE,
-                Reason.SIGNAL,
-                Reason.TIMEOUT,
-                Reason.DEADLINE_EXCEEDED,
-                Reason.WORKER_LOST,
-                Reason.COMMAND_NOT_FOUND,
-                Reason.OUT_OF_MEMORY,
-                Reason.INPUTS_TOO_LARGE,
-                Reason.RESULT_REFUSED,
-                Reason.MEMBER_FAILED,
-            }
-        ),
-        State.SKIPPED: frozenset(
-            {Reason.UPSTREAM_FAILED, Reason.UPSTREAM_CANCELLED, Reason.NOT_NEEDED}
-        ),
-    }
-)
+REASONS: Final[Mapping[State, AbstractSet[Reason]]] = {
+    State.WAITING: {
+        Reason.UPSTREAM,
+        Reason.BACKOFF,
+        Reason.SCHEDULED,
+        Reason.SUSPENDED,
+        Reason.AWAITING_PROOF,
+    },
+    State.FAILED: {
+        Reason.EXIT_CODE,
+        Reason.SIGNAL,
+        Reason.TIMEOUT,
+        Reason.DEADLINE_EXCEEDED,
+        Reason.WORKER_LOST,
+        Reason.COMMAND_NOT_FOUND,
+        Reason.OUT_OF_MEMORY,
+        Reason.INPUTS_TOO_LARGE,
+        Reason.RESULT_REFUSED,
+        Reason.MEMBER_FAILED,
+    },
+    State.SKIPPED: {Reason.UPSTREAM_FAILED, Reason.UPSTREAM_CANCELLED, Reason.NOT_NEEDED},
+}
 """The reasons that each state can have; a state that is not listed has none."""
 
 
@@ -119,26 +111,24 @@ class Event(StrEnum):
     """Its deadline has passed."""
 
 
-TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
-    {
-        (State.WAITING, Event.READY): State.QUEUED,
-        (State.WAITING, Event.SKIP): State.SKIPPED,
-        (State.WAITING, Event.CANCEL): State.CANCELLED,
-        (State.WAITING, Event.EXPIRE): State.FAILED,
-        # Groups (workflows and arrays) run no command: they end when their last job has ended.
-        (State.WAITING, Event.SUCCEED): State.SUCCEEDED,
-        (State.WAITING, Event.FAIL): State.FAILED,
-        (State.QUEUED, Event.CLAIM): State.RUNNING,
-        (State.QUEUED, Event.SUSPEND): State.WAITING,
-        (State.QUEUED, Event.CANCEL): State.CANCELLED,
-        (State.QUEUED, Event.EXPIRE): State.FAILED,
-        (State.RUNNING, Event.SUCCEED): State.SUCCEEDED,
-        (State.RUNNING, Event.FAIL): State.FAILED,
-        (State.RUNNING, Event.RETRY): State.WAITING,
-        (State.RUNNING, Event.SUSPEND): State.WAITING,
-        (State.RUNNING, Event.RELEASE): State.QUEUED,
-        (State.RUNNING, Event.REAP): State.QUEUED,
-        (State.RUNNING, Event.CANCEL): State.CANCELLED,
-        (State.RUNNING, Event.EXPIRE): State.FAILED,
-    }
-)
+TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
+    (State.WAITING, Event.READY): State.QUEUED,
+    (State.WAITING, Event.SKIP): State.SKIPPED,
+    (State.WAITING, Event.CANCEL): State.CANCELLED,
+    (State.WAITING, Event.EXPIRE): State.FAILED,
+    # Groups (workflows and arrays) run no command: they end when their last job has ended.
+    (State.WAITING, Event.SUCCEED): State.SUCCEEDED,
+    (State.WAITING, Event.FAIL): State.FAILED,
+    (State.QUEUED, Event.CLAIM): State.RUNNING,
+    (State.QUEUED, Event.SUSPEND): State.WAITING,
+    (State.QUEUED, Event.CANCEL): State.CANCELLED,
+    (State.QUEUED, Event.EXPIRE): State.FAILED,
+    (State.RUNNING, Event.SUCCEED): State.SUCCEEDED,
+    (State.RUNNING, Event.FAIL): State.FAILED,
+    (State.RUNNING, Event.RETRY): State.WAITING,
+    (State.RUNNING, Event.SUSPEND): State.WAITING,
+    (State.RUNNING, Event.RELEASE): State.QUEUED,
+    (State.RUNNING, Event.REAP): State.QUEUED,
+    (State.RUNNING, Event.CANCEL): State.CANCELLED,
+    (State.RUNNING, Event.EXPIRE): State.FAILED,
+}

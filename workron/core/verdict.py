@@ -8,7 +8,6 @@ arrays) are evaluated by their jobs in the same way.
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from workron.core.states import TERMINAL_STATES, Reason, State
@@ -74,14 +73,12 @@ def evaluate(condition: Condition, state: State, reason: Reason | None) -> Verdi
     return next(skip for skip, end in END_STATES.items() if end == (State.SKIPPED, reason))
 
 
-END_STATES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = MappingProxyType(
-    {
-        Verdict.GO: (State.SUCCEEDED, None),
-        Verdict.NOT_NEEDED: (State.SKIPPED, Reason.NOT_NEEDED),
-        Verdict.UPSTREAM_CANCELLED: (State.SKIPPED, Reason.UPSTREAM_CANCELLED),
-        Verdict.UPSTREAM_FAILED: (State.SKIPPED, Reason.UPSTREAM_FAILED),
-        Verdict.CANCELLED: (State.CANCELLED, None),
-        Verdict.FAILED: (State.FAILED, Reason.MEMBER_FAILED),
-    }
-)
+END_STATES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = {
+    Verdict.GO: (State.SUCCEEDED, None),
+    Verdict.NOT_NEEDED: (State.SKIPPED, Reason.NOT_NEEDED),
+    Verdict.UPSTREAM_CANCELLED: (State.SKIPPED, Reason.UPSTREAM_CANCELLED),
+    Verdict.UPSTREAM_FAILED: (State.SKIPPED, Reason.UPSTREAM_FAILED),
+    Verdict.CANCELLED: (State.CANCELLED, None),
+    Verdict.FAILED: (State.FAILED, Reason.MEMBER_FAILED),
+}
 """How a group ends by its most severe verdict; a command with GO is queued instead."""

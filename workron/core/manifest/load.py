@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 import pydantic
@@ -20,9 +19,11 @@ from workron.core.model.workflow import Workflow
 MAX_PROBLEMS: Final = 20
 """Problems that are listed for one file; the rest are counted."""
 
-KINDS: Final[Mapping[str, type[Job | Workflow | WorkerPool]]] = MappingProxyType(
-    {"Job": Job, "Workflow": Workflow, "WorkerPool": WorkerPool}
-)
+KINDS: Final[Mapping[str, type[Job | Workflow | WorkerPool]]] = {
+    "Job": Job,
+    "Workflow": Workflow,
+    "WorkerPool": WorkerPool,
+}
 _LISTS: Final = frozenset({"v1 List"} | {f"{API_VERSION} {kind}List" for kind in KINDS})
 
 

@@ -156,22 +156,14 @@ def _message(details: Any, model: type[base.Record], path: Path) -> str:
 def _names_at(model: type[base.Record], path: Path) -> Iterable[str]:
     node: Any = model
     for step in path:
-        node = _bare(_inside(node, step))
+        if isinstance(step, int):
+            node = typing.get_args(node)[0]
+        else:
+            fields = node.__pydantic_fields__.values()
+            node = next(field.annotation for field in fields if field.alias == step)
+        while typing.get_origin(node) in _WRAPPERS:
+            node = typing.get_args(node)[0]
     return [field.alias or name for name, field in node.__pydantic_fields__.items()]
-
-
-def _inside(node: Any, step: Step) -> Any:
-    if isinstance(step, int):
-        return typing.get_args(node)[0]
-    fields = node.__pydantic_fields__.values()
-    return next(field.annotation for field in fields if field.alias == step)
-
-
-def _bare(node: Any) -> Any:
-    """Remove `| None` and annotations from a type."""
-    while typing.get_origin(node) in _WRAPPERS:
-        node = typing.get_args(node)[0]
-    return node
 
 
 def _wrong_type(what: str) -> _Wording:
@@ -189,6 +181,7 @@ def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:
 
 
 _WRAPPERS: Final = (types.UnionType, typing.Union, typing.Annotated)
+"""What a field's type may be wrapped in: `| None` and annotations."""
 _WORDINGS: Final[Mapping[str, _Wording]] = {
     "missing": lambda _, __: "is required",
     "value_error": lambda _, context: str(context["error"]),

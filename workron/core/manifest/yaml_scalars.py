@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Final
 
 from workron.core import formats
@@ -29,9 +28,9 @@ _SPELLINGS: Final[tuple[tuple[Scalar, str], ...]] = (
     (math.inf, ".inf .Inf .INF +.inf +.Inf +.INF"),
     (-math.inf, "-.inf -.Inf -.INF"),
 )
-WORDS: Final[Mapping[str, Scalar]] = MappingProxyType(
-    {"": None} | {word: value for value, words in _SPELLINGS for word in words.split()}
-)
+WORDS: Final[Mapping[str, Scalar]] = {"": None} | {
+    word: value for value, words in _SPELLINGS for word in words.split()
+}
 """Plain scalars that are neither a text nor a finite number; other spellings are texts."""
 
 # Underscores are taken out before an integer is looked for, but not from a number that begins
@@ -76,14 +75,12 @@ def _to_float(text: str, plain: str) -> Scalar:
 
 
 _TAG: Final = "tag:yaml.org,2002:"
-_TAGGED: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
-    {
-        f"{_TAG}bool": (bool,),
-        f"{_TAG}int": (int,),
-        f"{_TAG}float": (float, int),
-        f"{_TAG}null": (type(None),),
-    }
-)
+_TAGGED: Final[Mapping[str, tuple[type, ...]]] = {
+    f"{_TAG}bool": (bool,),
+    f"{_TAG}int": (int,),
+    f"{_TAG}float": (float, int),
+    f"{_TAG}null": (type(None),),
+}
 _SHORT: Final = 64
 _CACHE_SIZE: Final = 16_384
 UNTAGGED: Final = frozenset({None, "!"})

@@ -18,20 +18,18 @@ from workron.core.model.base import GenerateName, Label, LabelKey, LabelValue, O
 
 API_VERSION: Final = "workron.dev/v1alpha1"
 _ANNOTATIONS_BYTES: Final = 256 * 1024
-_SERVER_FIELDS: Final = frozenset(
-    {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "finalizers",
-        "generation",
-        "managedFields",
-        "ownerReferences",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
+_SERVER_FIELDS: Final = {
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+}
 
 
 def _within_budget(annotations: dict[str, str]) -> dict[str, str]:

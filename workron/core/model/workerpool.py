@@ -116,13 +116,12 @@ class WorkerPoolSpec(base.Record):
             raise ValueError(
                 f"minReplicas {self.min_replicas} is greater than maxReplicas {self.max_replicas}"
             )
+        lease, heartbeat, shortest = map(
+            formats.format_duration, (self.lease, self.heartbeat, leases.MIN_HEARTBEAT)
+        )
         if self.heartbeat < leases.MIN_HEARTBEAT:
-            heartbeat, shortest = map(
-                formats.format_duration, (self.heartbeat, leases.MIN_HEARTBEAT)
-            )
             raise ValueError(f"heartbeat {heartbeat} must be at least {shortest}")
         if self.lease < _HEARTBEATS_PER_LEASE * self.heartbeat:
-            lease, heartbeat = map(formats.format_duration, (self.lease, self.heartbeat))
             raise ValueError(f"lease {lease} must be at least twice the heartbeat {heartbeat}")
         return self
 
