@@ -16,7 +16,7 @@ from typing import Final
 from workron.core.clock import Clock, Rng
 from workron.scheduling.maintainer import Maintainer
 from workron.store.api import Store
-from workron_controller.jobs import resync, ttl
+from workron_controller.jobs import resync, status_writer, ttl
 from workron_controller.jobs.cache import ObjectCache
 from workron_controller.jobs.custom_objects import CustomObjects
 from workron_controller.jobs.informer import Informer
@@ -49,6 +49,7 @@ class ControllerConfig:
     status_writes_per_second: float = 200.0
     max_worker_connections: int | None = None
     """Database connections of all workers; None: three quarters of what the database accepts."""
+    status_retry_seconds: float = status_writer.RETRY_SECONDS
     resync_margin: timedelta = resync.RESYNC_MARGIN
     ttl_interval: float = ttl.INTERVAL_SECONDS
     quiet_pool_interval: float = controller.QUIET_INTERVAL
@@ -87,7 +88,12 @@ class Manager:
         self.status_queue = StatusQueue(rate, burst=rate)
         self.events = EventRecorder(deps.api, retrying, clock)
         self.status_writer = StatusWriter(
-            cluster.write_status, self.status_queue, self.objects, clock, self.events.record
+            cluster.write_status,
+            self.status_queue,
+            self.objects,
+            clock,
+            self.events.record,
+            config.status_retry_seconds,
         )
         pools = PoolDependencies(
             api=deps.api,

@@ -87,7 +87,8 @@ async def test_status_is_written_later_when_the_server_refuses_it_first(
     retry_after = 0.1 if code == 429 else None
     harness.api.faults.refuse(code, retry_after=retry_after, subresource="status", times=3)
     harness.api.add(JOB, "a", spec={"command": "true"})
-    async with running(harness, access), working(harness):
+    config = ControllerConfig(status_retry_seconds=0.02)
+    async with running(harness, access, config=config), working(harness):
         await harness.wait_until(lambda: harness.phase("a") == "Succeeded")
 
 

@@ -10,29 +10,11 @@ import pytest
 from tests.packaging import words
 
 _PRODUCT = ("workron/", "controller/", "worker_image/")
-# Not yet rewritten: take a path out when `python -m tests.packaging.words PATH` finds nothing.
-_NOT_YET_HELD: tuple[str, ...] = (
-    "tests/controller/cluster.py",
-    "tests/controller/conftest.py",
-    "tests/controller/crds/",
-    "tests/controller/jobs/",
-    "tests/controller/kube/",
-    "tests/controller/manual_clock.py",
-    "tests/controller/test_bad_input.py",
-    "tests/controller/test_kopf.py",
-    "tests/controller/test_manager.py",
-    "tests/controller/test_manager_pools.py",
-)
-_HELD = [path for path in words.files() if not path.as_posix().startswith(_NOT_YET_HELD)]
 
 
-@pytest.mark.parametrize("path", _HELD, ids=str)
+@pytest.mark.parametrize("path", list(words.files()), ids=str)
 def test_file_has_no_banned_word_or_opening(path: pathlib.Path) -> None:
     assert [str(one) for one in words.offenders(path)] == []
-
-
-def test_folders_not_yet_held_exist() -> None:
-    assert [path for path in _NOT_YET_HELD if not (words.ROOT / path).exists()] == []
 
 
 def test_class_name_is_used_once_in_the_product() -> None:

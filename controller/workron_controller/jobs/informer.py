@@ -30,6 +30,8 @@ from workron_controller.kube.auth import ApiAccess
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 2.0
+"""The watches of Kopf are cancelled again after this time."""
 _PAGE_SIZE: Final = 500
 _IDENTITY: Final[Any] = "workron-controller"
 """Peering is off, but Kopf would look up the name of the user, and a pod has none."""
@@ -50,11 +52,13 @@ class Informer:
         namespaces: Collection[str],
         clock: Clock,
         rng: Rng,
+        stop_seconds: float = _STOP_SECONDS,
     ) -> None:
         self._handler = handler
         self._access = access
         self._namespaces = namespaces
         self._clock = clock
+        self._stop_seconds = stop_seconds
         self._backoff = RetryBackoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=0.5, rng=rng)
         self._is_stopping = threading.Event()
         self._stops: dict[str | None, Callable[[], object]] = {}
@@ -110,7 +114,7 @@ class Informer:
         )
         if self._is_stopping.is_set():
             return
-        await kopf.operator(
+        tasks = await kopf.spawn_tasks(
             registry=self._registry(loop),
             settings=_settings(),
             identity=_IDENTITY,
@@ -119,6 +123,16 @@ class Informer:
             namespaces=[] if namespace is None else [namespace],
             stop_flag=stop,
         )
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        this = asyncio.current_task()
+        assert this is not None
+        stopping = asyncio.create_task(kopf.run_tasks(tasks, ignored=[this]))
+        while not (await asyncio.wait([stopping], timeout=self._stop_seconds))[0]:
+            # A watch of Kopf can ignore its cancellation, in a race with a new connection, and then
+            # waits forever for new credentials.
+            for task in asyncio.all_tasks().difference([this, stopping], tasks):
+                task.cancel()
+        stopping.result()
 
     def _registry(self, loop: asyncio.AbstractEventLoop) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
@@ -130,12 +144,13 @@ class Informer:
             )
         return registry
 
-    def _log_in(self, **_: Any) -> kopf.ConnectionInfo:
+    async def _log_in(self, **_: Any) -> kopf.ConnectionInfo:
         """Return fresh credentials: Kopf asks for them again when the API server refuses them."""
         assert self._loop is not None
-        # The access belongs to the main loop, and Kopf calls this in a thread.
+        # The access belongs to the main loop, and the operator has a loop of its own.
         endpoint = asyncio.run_coroutine_threadsafe(self._access.refresh(), self._loop)
-        return endpoint.result(_LOGIN_SECONDS).kopf_connection
+        async with asyncio.timeout(_LOGIN_SECONDS):
+            return (await asyncio.wrap_future(endpoint)).kopf_connection
 
     def _on_event(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
         async def on_event(event: Mapping[str, Any], **_: Any) -> None:

@@ -34,8 +34,8 @@ from workron_controller.kube.events import KubernetesEvent
 _MIN_INTERVAL: Final = 1.0
 """Seconds between two writes to one object, except for the final status."""
 _MAX_IN_FLIGHT: Final = 16
-_FIRST_PAUSE: Final = 1.0
-_BACKOFF: Final = RetryBackoff(_FIRST_PAUSE, longest=300.0)
+RETRY_SECONDS: Final = 1.0
+_LONGEST_PAUSE: Final = 300.0
 _SERVER_ERRORS: Final = (errors.TransientApiError, errors.UnauthorizedError, errors.AccessError)
 """Errors that are not about one object: the server has a problem, or does not know us."""
 
@@ -165,12 +165,14 @@ class StatusWriter:
         objects: ObjectCache,
         clock: Clock,
         record_event: Callable[[KubernetesEvent], None],
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._send = send
         self._record_event = record_event
         self._queue = queue
         self._objects = objects
         self._clock = clock
+        self._backoff = RetryBackoff(retry_seconds, _LONGEST_PAUSE)
         self._has_changed = asyncio.Event()
         self._failures: defaultdict[UUID, int] = defaultdict(int)
         self.written = Counter(
@@ -256,7 +258,7 @@ class StatusWriter:
         """Retry later: the object is deleted or replaced, or we are not allowed to write it."""
         cached.status_settled()
         self._failures[pending.uid] += 1
-        seconds = _BACKOFF.pause(self._failures[pending.uid])
+        seconds = self._backoff.pause(self._failures[pending.uid])
         self._queue.defer(pending, self._clock.monotonic() + seconds)
         self._has_changed.set()
         _log.warning(
@@ -265,7 +267,7 @@ class StatusWriter:
 
     def _pause(self, pending: PendingStatus, error: errors.ApiError) -> None:
         after = error.after if isinstance(error, errors.TransientApiError) else None
-        seconds = after or _FIRST_PAUSE
+        seconds = after or self._backoff.first
         self.retried.inc()
         self._queue.requeue(pending)
         self._queue.pause(seconds, self._clock.monotonic())

@@ -1,8 +1,9 @@
 """The pauses after which a watch is restarted."""
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -33,21 +34,43 @@ class StopFlag:
         return self.is_set()
 
 
-async def _pauses(
+async def _ignore_the_first_cancellation() -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    await asyncio.Event().wait()
+
+
+async def _run_with_stubborn_child() -> None:
+    child = asyncio.create_task(_ignore_the_first_cancellation())
+    try:
+        await asyncio.Event().wait()
+    finally:
+        child.cancel()
+        await asyncio.wait([child])
+
+
+async def _supervise(
     monkeypatch: pytest.MonkeyPatch,
     handler: ObjectHandler,
     access: ApiAccess,
     durations: Sequence[float],
+    *others: Callable[[], Coroutine[None, None, None]],
 ) -> list[float]:
-    """Return the pauses after watches of these durations in seconds."""
+    """Return the pauses after watches of these durations in seconds; `others` run beside them."""
     time, stop, ends = ManualClock(), StopFlag(len(durations)), iter(durations)
 
-    async def operator(**_: Any) -> None:
+    async def watch() -> None:
+        # The others start before the watch ends.
+        for _ in range(3):
+            await asyncio.sleep(0)
         time.advance(next(ends))
         raise RuntimeError("the watch has ended")
 
-    monkeypatch.setattr("kopf.operator", operator)
-    informer = Informer(handler, access, (), time, _NoJitter())
+    async def spawn_tasks(**_: Any) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(task()) for task in (watch, *others)]
+
+    monkeypatch.setattr("kopf.spawn_tasks", spawn_tasks)
+    informer = Informer(handler, access, (), time, _NoJitter(), stop_seconds=0.01)
     monkeypatch.setattr(informer, "_is_stopping", stop)
     loop = asyncio.get_running_loop()
     await asyncio.to_thread(informer._supervise, loop, None)
@@ -57,12 +80,19 @@ async def _pauses(
 async def test_pauses_between_watches_grow_when_each_watch_ends_at_once(
     monkeypatch: pytest.MonkeyPatch, handler: ObjectHandler, access: ApiAccess
 ) -> None:
-    waited = await _pauses(monkeypatch, handler, access, [0] * 8)
+    waited = await _supervise(monkeypatch, handler, access, [0] * 8)
     assert waited == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 async def test_pause_is_short_when_the_watch_before_lasted(
     monkeypatch: pytest.MonkeyPatch, handler: ObjectHandler, access: ApiAccess
 ) -> None:
-    waited = await _pauses(monkeypatch, handler, access, [0, 0, 59, 0, 600, 0, 60])
+    waited = await _supervise(monkeypatch, handler, access, [0, 0, 59, 0, 600, 0, 60])
     assert waited == [1, 2, 4, 8, 1, 2, 1]
+
+
+async def test_watch_is_restarted_when_a_task_of_kopf_ignores_its_cancellation(
+    monkeypatch: pytest.MonkeyPatch, handler: ObjectHandler, access: ApiAccess
+) -> None:
+    waited = await _supervise(monkeypatch, handler, access, [0, 0], _run_with_stubborn_child)
+    assert waited == [1, 2]

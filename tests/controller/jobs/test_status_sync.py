@@ -98,6 +98,19 @@ async def test_object_is_not_deleted_when_its_times_are_out_of_range(
     assert harness.deleted == []
 
 
+async def test_object_is_not_deleted_when_its_run_has_not_ended(harness: StatusHarness) -> None:
+    raw = cluster.job(ttlSecondsAfterFinished=1)
+    submitted = await harness.apply(raw)
+    # After a restart only the forged status is known.
+    harness.handler.objects.remove(submitted.uid)
+    forged = cluster.with_status(raw, phase="Succeeded", finishedAt="2020-01-01T00:00:00Z")
+    harness.handler.handle_update(Kind.JOB, forged)
+    await harness.ttl.run_once()
+    [cached] = list(harness.handler.objects)
+    assert (harness.deleted, cached.run) == ([], submitted.run)
+    assert [status["phase"] for status in await harness.sync()] == ["Queued"]
+
+
 async def test_status_is_not_written_when_it_is_outdated_before_its_turn(
     harness: StatusHarness,
 ) -> None:
