@@ -72,6 +72,22 @@ def test_process_is_killed_when_it_is_stopped(
     assert not is_running(pid)
 
 
+def test_process_is_spared_when_its_pid_was_reused(
+    start: Callable[..., int], is_running: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = start("sleep 1000")
+    checks: list[int] = []
+
+    def is_of(one: int, _: uuid.UUID) -> bool:
+        # Only the first check finds the process of the boot, which then exits.
+        checks.extend([one] if one == pid else [])
+        return one == pid and len(checks) == 1
+
+    monkeypatch.setattr(leftovers, "_is_of", is_of)
+    assert leftovers.clean_up_boot(uuid.uuid4()) == leftovers.CleanupResult(0, is_complete=True)
+    assert is_running(pid)
+
+
 def test_folder_of_a_boot_is_removed() -> None:
     boot = uuid.uuid4()
     (workspace.boot_folder(boot) / "1" / "deep").mkdir(parents=True)
