@@ -38,8 +38,8 @@ Write = Callable[..., pathlib.Path]
 
 @pytest.fixture(autouse=True, scope="session")
 def _default_signals() -> Iterator[None]:
-    """Handle signals as in an interactive shell, also where the caller ignores them."""
-    numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+    """Handle signals as a shell does: processes inherit those that are ignored, as by `nohup`."""
+    numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
     ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
         is_interrupt = number is signal.SIGINT

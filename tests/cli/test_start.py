@@ -9,17 +9,9 @@ import pytest
 _MAIN = "from workron.cli import main; main()"
 
 
-# A process inherits ignored signals, as from `nohup` or from a background job of a shell.
-_DEFAULT_SIGNALS = (
-    "import signal\nfor _ in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD):\n"
-    "    signal.signal(_, signal.SIG_DFL)\n"
-    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-)
-
-
 def _python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", _DEFAULT_SIGNALS + program, *arguments],
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         check=False,
