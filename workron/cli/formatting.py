@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -20,11 +21,13 @@ from rich.text import Text
 from workron.core import printable
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
+from workron.scheduling import job_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from workron.store.api import ReadStore
     from workron.store.types import JobRow, RunRow
 
 
@@ -121,6 +124,12 @@ _REASONS: Final[Mapping[Reason | None, str]] = {
     Reason.DEADLINE_EXCEEDED: "deadline exceeded",
     Reason.WORKER_LOST: "lost too many workers",
 }
+
+
+async def print_objects(reader: ReadStore, runs: Sequence[RunRow]) -> None:
+    """Print the objects of runs as JSON, in the shape of their manifests."""
+    items = [item for run in runs for item in await job_view.run_objects(reader, run)]
+    typer.echo(json.dumps({"items": items}, indent=2))
 
 
 _GAP: Final = "   "

@@ -57,8 +57,7 @@ async def _get(url: str, namespace: str, wanted: ObjectReference | None, *, is_j
         run = None if wanted is None else await object_ref.find_run(store, namespace, wanted)
         if is_json:
             runs = await store.list_runs(namespace) if run is None else [run]
-            items = [item for one in runs for item in await job_view.run_objects(store, one)]
-            typer.echo(json.dumps({"items": items}, indent=2))
+            await formatting.print_objects(store, runs)
             return
         lines = await (_run_lines(store, namespace) if run is None else _job_lines(store, run))
     if lines:
@@ -189,9 +188,9 @@ def _times(row: JobRow, took: RunTime) -> Iterator[Text]:
 async def _command(store: Store, row: JobRow) -> Sequence[Text]:
     spec = await store.get_spec(row.job) or {}
     counts = (
-        _counted_in_words(row.attempts, "attempt", "attempts"),
-        _counted_in_words(row.failures, "failure", "failures"),
-        _counted_in_words(row.losses, "loss", "losses"),
+        f"{row.attempts} attempt{'s' * (row.attempts != 1)}",
+        f"{row.failures} failure{'s' * (row.failures != 1)}",
+        f"{row.losses} loss{'es' * (row.losses != 1)}",
     )
     lines = [
         _field("Pool", f"{row.pool}, priority {row.priority}"),
@@ -204,10 +203,6 @@ async def _command(store: Store, row: JobRow) -> Sequence[Text]:
     if result is not None:
         lines.append(_field("Result", printable.line(json.dumps(result, ensure_ascii=False))))
     return [*lines, *_output(await store.read_output(row.job, last=printable.READ_BYTES))]
-
-
-def _counted_in_words(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
 
 
 def _output(end: bytes) -> Iterator[Text]:

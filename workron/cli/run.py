@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -34,7 +33,7 @@ from workron.cli.progress import ProgressLines, ProgressTable, RunFeed
 from workron.cli.signals import RunSignals, listening_for_signals
 from workron.cli.stores import opened_for_run
 from workron.core import errors, ids, states
-from workron.scheduling import job_view, submit, wait
+from workron.scheduling import submit, wait
 from workron.scheduling.maintainer import Maintainer
 from workron.scheduling.wait import StoreOutage
 from workron.store import connect
@@ -43,13 +42,11 @@ from workron_runner.sandbox import make_undumpable
 from workron_worker.runner_client import RunnerExecutor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
     from workron.cli.progress import RunSnapshot
-    from workron.scheduling.submit import Request, Submission
+    from workron.scheduling.submit import Request
     from workron.store.api import Store
-    from workron.store.types import RunRow
 
 
 _MAX_NAMES: Final = 3
@@ -133,7 +130,7 @@ async def _run(request: Request, settings: RunSettings) -> int:
         snapshot, exit_code = await _run_workers(store, request, feed, settings)
         seconds = system_clock.CLOCK.monotonic() - began
         await summary.print_summary(settings.console, store, snapshot.runs, seconds, before)
-        await _write_results(store, snapshot, settings)
+        await _write_results(store, feed, snapshot, settings)
         if exit_code is None:
             return summary.exit_code(observed.row for observed in snapshot.runs)
         if exit_code == exit_codes.FAILED:
@@ -145,7 +142,15 @@ async def _run(request: Request, settings: RunSettings) -> int:
 async def _submit(store: Store, request: Request, settings: RunSettings) -> RunFeed:
     """Submit; of a run that exists already, only new events will be shown."""
     submissions = await submit.submit(store, request)
-    runs = [await _find_run(store, one) for one in submissions]
+    runs = []
+    for one in submissions:
+        identity = one.identity
+        run = await store.find_run(identity.namespace, identity.kind, identity.name)
+        if run is None or run.run != one.run:
+            raise errors.StateError(
+                f"{identity.kind} {identity.name!r} was replaced by another run"
+            )
+        runs.append(run)
     feed = RunFeed(store, system_clock.CLOCK, runs)
     for run, one in zip(runs, submissions, strict=True):
         if one.is_existing:
@@ -154,14 +159,6 @@ async def _submit(store: Store, request: Request, settings: RunSettings) -> RunF
             ended = f": {observed.ended:,} of {total:,} jobs have ended" if observed.ended else ""
             settings.note(f"resuming {run.name}{ended}")
     return feed
-
-
-async def _find_run(store: Store, one: Submission) -> RunRow:
-    identity = one.identity
-    run = await store.find_run(identity.namespace, identity.kind, identity.name)
-    if run is None or run.run != one.run:
-        raise errors.StateError(f"{identity.kind} {identity.name!r} was replaced by another run")
-    return run
 
 
 async def _run_workers(
@@ -218,7 +215,9 @@ async def _execute(
             # Jobs that still run belong to other runs.
             others = workers.names()
             if others and interrupt.exit_code is None:
-                view.say(f"finishing {_listed(others)} of other runs; press Ctrl-C to requeue them")
+                more = f" and {len(others) - _MAX_NAMES} more" if len(others) > _MAX_NAMES else ""
+                names = ", ".join(others[:_MAX_NAMES]) + more
+                view.say(f"finishing {names} of other runs; press Ctrl-C to requeue them")
                 interrupt.may_finish = False
             workers.drain()
             await working
@@ -238,11 +237,6 @@ async def _execute(
     return snapshot, None if has_ended else interrupt.exit_code or exit_codes.FAILED
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
-
-
 async def _show_progress(
     feed: RunFeed, outage: StoreOutage, view: ProgressTable | ProgressLines
 ) -> None:
@@ -251,13 +245,12 @@ async def _show_progress(
         await asyncio.sleep(feed.pause_seconds)
 
 
-async def _write_results(store: Store, snapshot: RunSnapshot, settings: RunSettings) -> None:
+async def _write_results(
+    store: Store, feed: RunFeed, snapshot: RunSnapshot, settings: RunSettings
+) -> None:
     if settings.output_dir is not None:
         await settings.output_dir.complete(store, snapshot.runs)
         if settings.output_dir.error:
             settings.say(f"some output was not written: {settings.output_dir.error}")
     if settings.is_json:
-        items = [
-            item for one in snapshot.runs for item in await job_view.run_objects(store, one.run)
-        ]
-        typer.echo(json.dumps({"items": items}, indent=2))
+        await formatting.print_objects(store, feed.runs)

@@ -62,7 +62,9 @@ async def print_summary(
         lines.append(Text(f"slowest: {shown}"))
     failed = [(run, row) for run, row in commands if row.state is State.FAILED]
     for run, row in failed[:_FAILED]:
-        lines.append(_failure(run, row))
+        attempts = "" if row.attempts <= 1 else f", {row.attempts} attempts"
+        path = formatting.job_path(run, row)
+        lines.append(Text.assemble((path, "bold red"), f"  {formatting.reason(row)}{attempts}"))
         output = await reader.read_output(row.job, last=printable.READ_BYTES)
         lines += [
             Text(f"  | {line}", style="dim") for line in formatting.last_lines(output, _TAIL_LINES)
@@ -111,10 +113,3 @@ async def _slowest(
             seconds = (await job_view.last_run_time(reader, row)).seconds or 0.0
             heapq.heappush(bounds, (-seconds, at))
     return [one for one in found if one[0] > 0]
-
-
-def _failure(run: RunRow, row: JobRow) -> Text:
-    attempts = "" if row.attempts <= 1 else f", {row.attempts} attempts"
-    return Text.assemble(
-        (formatting.job_path(run, row), "bold red"), f"  {formatting.reason(row)}{attempts}"
-    )

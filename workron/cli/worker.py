@@ -112,40 +112,28 @@ RunnerPath = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class PoolOption:
-    """The pool of --namespace and --pool; None where the token decides."""
-
-    namespace: str | None
-    name: str | None
-
-    @property
-    def to_create(self) -> tuple[str, str]:
-        """The pool that is created without a token."""
-        return self.namespace or _DEFAULT, self.name or _DEFAULT
-
-    def check(self, session: Session) -> None:
-        """Raise TokenError if the session belongs to another pool."""
-        given = session.namespace, session.pool
-        wanted = self.namespace or session.namespace, self.name or session.pool
-        if given != wanted:
-            raise errors.TokenError(
-                f"the token in {TOKEN} is for pool {'/'.join(given)}, not {'/'.join(wanted)}; set"
-                " the token of that pool, or omit --pool and --namespace"
-            )
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """The options of one `workron worker`."""
 
     store: str
-    pool: PoolOption
+    namespace: str | None
+    pool: str | None
     name: str
     slots: int
     grace: timedelta
     config: AgentConfig
     runners: Runners
     health: Address | None
+
+    def check_session(self, session: Session) -> None:
+        """Raise TokenError if the session belongs to another pool than the options."""
+        given = session.namespace, session.pool
+        wanted = self.namespace or session.namespace, self.pool or session.pool
+        if given != wanted:
+            raise errors.TokenError(
+                f"the token in {TOKEN} is for pool {'/'.join(given)}, not {'/'.join(wanted)}; set"
+                " the token of that pool, or omit --pool and --namespace"
+            )
 
 
 def worker(  # noqa: PLR0913, PLR0917 - one for each option
@@ -179,7 +167,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     commands = options.slots(slots)
     settings = WorkerSettings(
         store=store,
-        pool=PoolOption(namespace, pool),
+        namespace=namespace,
+        pool=pool,
         name=_name(),
         slots=commands,
         grace=grace,
@@ -197,10 +186,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _name() -> str:
     pod = os.environ.get(POD)
-    if pod is None:
-        return identity.process_name()
     try:
-        return identity.pod_name(pod)
+        return identity.process_name() if pod is None else identity.pod_name(pod)
     except ValueError:
         raise errors.InputError(
             f"{POD} is {pod!r}, which is not a pod uid; set it from the field `metadata.uid`"
@@ -276,7 +263,8 @@ async def _work(settings: WorkerSettings, service: SignalledService) -> None:
     # store ends the start, and is waited for only once the worker has registered.
     with health.served(settings.health, exporter, system_clock.CLOCK):
         if not settings.runners.are_external:
-            await asyncio.to_thread(_clean_up)
+            local_workers.require_temporary_folder()
+            await asyncio.to_thread(identity.clean_up_dead_workers)
         token = os.environ.get(TOKEN) or await _create_pool(settings)
         async with opened_as_worker(settings.store) as store:
             boot = ids.mint_uuid(system_clock.RNG)
@@ -294,21 +282,15 @@ async def _work(settings: WorkerSettings, service: SignalledService) -> None:
                     store, executor, settings.slots, config=settings.config, metrics=metrics
                 )
                 stack.enter_context(contextlib.closing(workers))
-                workers.add_agents([token], settings.pool.check, settings.name)
+                workers.add_agents([token], settings.check_session, settings.name)
                 loop = asyncio.get_running_loop()
                 service.handle = DrainSignals(workers, settings.grace, loop.call_later).handle
                 await workers.run()
 
 
-def _clean_up() -> None:
-    """Remove what dead workers left on this machine."""
-    local_workers.require_temporary_folder()
-    identity.clean_up_dead_workers()
-
-
 async def _create_pool(settings: WorkerSettings) -> str:
     """Create the pool and return its token; reap dead workers of this machine."""
-    pool = settings.pool.to_create
+    pool = settings.namespace or _DEFAULT, settings.pool or _DEFAULT
     try:
         async with opened(settings.store) as store:
             for line in await local_workers.reap_dead_workers(store):

@@ -127,7 +127,16 @@ def workflow_status(
     return WorkflowStatus(
         **_common(row, phase, submitted_at),
         jobs=JobCounts(total=sum(counts.values()), done=done, **by_name),
-        first_failures=tuple(map(_failure, failures[:MAX_FAILURES])),
+        first_failures=tuple(
+            TaskFailure(
+                name=one.name,
+                index=one.index,
+                reason=one.reason and str(one.reason),
+                message=one.message,
+                exit_code=one.exit_code,
+            )
+            for one in failures[:MAX_FAILURES]
+        ),
     )
 
 
@@ -165,16 +174,6 @@ def _common(row: JobRow, phase: Phase, submitted_at: datetime) -> dict[str, Any]
         "finished_at": row.finished_at,
         "conditions": conditions_of(phase, row.finished_at or row.started_at or submitted_at),
     }
-
-
-def _failure(row: JobFailure | JobRow) -> TaskFailure:
-    return TaskFailure(
-        name=row.name,
-        index=row.index,
-        reason=row.reason and str(row.reason),
-        message=row.message,
-        exit_code=row.exit_code,
-    )
 
 
 def object_name(run: RunRow, row: JobRow) -> str:

@@ -160,8 +160,11 @@ class Maintainer:
         moved = 0
         began = self._clock.monotonic()
         if began >= self._next_round:
-            await self._elect()
-            if self._is_elected:
+            is_elected = await self._store.elect(self._holder, LEASE_SECONDS)
+            if is_elected != self._is_elected:
+                _log.info("maintainer elected" if is_elected else "maintainer lost election")
+            self._is_elected = is_elected
+            if is_elected:
                 moved += await self._round()
             self._next_round = began + self._round_seconds
             self._metrics.round_completed(is_elected=self._is_elected)
@@ -178,13 +181,6 @@ class Maintainer:
             on_retry=_log_retry,
         )
 
-    async def _elect(self) -> None:
-        """Renew the election, and log a change."""
-        is_elected = await self._store.elect(self._holder, LEASE_SECONDS)
-        if is_elected != self._is_elected:
-            _log.info("maintainer elected" if is_elected else "maintainer lost election")
-        self._is_elected = is_elected
-
     async def _round(self) -> int:
         """Do what is not needed after every end of a job."""
         workers = await self._store.list_heartbeats()
@@ -196,7 +192,11 @@ class Maintainer:
         moved += self._metrics.count(Duty.EXPIRE, await self._store.expire(_BATCH))
         if self._rounds % _AUDIT_EVERY == 0:
             moved += self._metrics.count(Duty.REAP_ORPHANS, await self._store.reap_orphans(_BATCH))
-            await self._audit()
+            audited = await self._store.audit(_BATCH, after=self._audited)
+            self._audited = audited.last
+            if audited.missed:
+                self._metrics.missed_jobs += audited.missed
+                _log.error("jobs wait although their upstreams have ended", count=audited.missed)
         self._rounds += 1
         return moved
 
@@ -207,13 +207,6 @@ class Maintainer:
             self._metrics.reaped_workers += 1
             self._metrics.count(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
         return reaped.was_reaped
-
-    async def _audit(self) -> None:
-        audited = await self._store.audit(_BATCH, after=self._audited)
-        self._audited = audited.last
-        if audited.missed:
-            self._metrics.missed_jobs += audited.missed
-            _log.error("jobs wait although their upstreams have ended", count=audited.missed)
 
 
 def _log_retry(error: Exception, _: float) -> None:
