@@ -63,7 +63,8 @@ class Notifier:
         lost = asyncio.Event()
         connection = await asyncpg.connect(self._database.url, timeout=10, command_timeout=10)
         try:
-            if await _is_pooled(connection):
+            # The process id of a transaction pooler's greeting is not that of the server.
+            if await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid():
                 return True
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(_CHANNEL, self._on_notification)
@@ -113,9 +114,3 @@ class Notifier:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-
-
-async def _is_pooled(connection: asyncpg.Connection) -> bool:
-    """Detect a transaction pooler: the process id of its greeting is not that of the server."""
-    answering = await connection.fetchval("SELECT pg_backend_pid()")
-    return bool(answering != connection.get_server_pid())

@@ -77,7 +77,12 @@ class ConnectionPool:
     async def _run_once(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
         connection = self._take_kept() or await self._acquire()
         try:
-            return await _call(connection, work)
+            return await work(connection)
+        except (asyncio.CancelledError, TimeoutError):
+            # Returning it to the pool would wait until the server confirms the cancellation, which
+            # a dead line never does: a heartbeat would block its worker past the end of its lease.
+            connection.terminate()
+            raise
         finally:
             await self._put_back(connection)
 
@@ -129,21 +134,6 @@ def _is_open(connection: PoolConnectionProxy) -> bool:
     except asyncpg.InterfaceError:
         # The server closed it, so it is back in the pool already.
         return False
-
-
-async def _call(
-    connection: PoolConnectionProxy, work: Callable[[PoolConnectionProxy], Awaitable[_T]]
-) -> _T:
-    """Run `work`, and terminate the connection if the call is cancelled or times out.
-
-    Returning it to the pool would wait until the server confirms the cancellation, which a dead
-    line never does: a heartbeat would block its worker past the end of its lease.
-    """
-    try:
-        return await work(connection)
-    except (asyncio.CancelledError, TimeoutError):
-        connection.terminate()
-        raise
 
 
 async def open_pool(

@@ -124,12 +124,9 @@ def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> _Inp
 def _results(tx: Transaction, parents: Iterable[int]) -> dict[int, str]:
     """Read each upstream's result once, as JSON; the result of an array is a list."""
     rows = tx.rows("claim.results", upstreams=engine.json_list(parents))
-    return {
-        parent: _one_result(list(found))
-        for parent, found in itertools.groupby(rows, itemgetter("upstream"))
-    }
-
-
-def _one_result(rows: Sequence[Any]) -> str:
-    bodies = [row["body"] or "null" for row in rows]
-    return bodies[0] if rows[0]["index"] is None else f"[{', '.join(bodies)}]"
+    results = {}
+    for parent, found in itertools.groupby(rows, itemgetter("upstream")):
+        first, *others = found
+        bodies = [row["body"] or "null" for row in (first, *others)]
+        results[parent] = bodies[0] if first["index"] is None else f"[{', '.join(bodies)}]"
+    return results

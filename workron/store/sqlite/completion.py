@@ -15,6 +15,7 @@ are left in `unpropagated` for the maintainer.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, payloads
@@ -24,7 +25,7 @@ from workron.store.sqlite.claims import claim_ready, find_session
 from workron.store.types import CompleteReply, Outcome, ReportResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from workron.core.ids import ClaimId, SessionKey
     from workron.store.sqlite.engine import Transaction
@@ -102,21 +103,19 @@ def complete(
 def _accept(tx: Transaction, worker: Any, reports: Sequence[AttemptReport]) -> list[ReportResult]:
     _insert_reports(tx, reports)
     accepted = tx.run("complete.select_ended_claims", worker=worker["id"], name=worker["name"])
-    answers = [ReportResult.ACCEPTED] * accepted if accepted == len(reports) else _answers(tx)
+    answers = [ReportResult.ACCEPTED] * accepted
+    if accepted != len(reports):
+        answers = [ReportResult(row["answer"]) for row in tx.rows("complete.answers")]
     end_claims(tx)
     tx.run("complete.insert_results")
     tx.run("complete.insert_outputs")
     return answers
 
 
-def _answers(tx: Transaction) -> list[ReportResult]:
-    return [ReportResult(row["answer"]) for row in tx.rows("complete.answers")]
-
-
 def _insert_reports(tx: Transaction, reports: Sequence[AttemptReport]) -> None:
     """Fill `attempt_report`; a report that SQLite refuses is replaced by a failure."""
     try:
-        tx.fill("complete.insert_report", _report_rows(reports))
+        tx.fill("complete.insert_report", itertools.starmap(_report_row, enumerate(reports)))
     except _REFUSED:
         tx.run("clear_scratch.attempt_report")
         for number, report in enumerate(reports):
@@ -136,10 +135,6 @@ def _insert_report(tx: Transaction, number: int, report: AttemptReport) -> None:
             "complete.insert_report",
             [(number, report.job, str(report.claim), report.fence, *refused, None, 0, "", "")],
         )
-
-
-def _report_rows(reports: Sequence[AttemptReport]) -> Iterator[tuple[Any, ...]]:
-    return (_report_row(number, report) for number, report in enumerate(reports))
 
 
 def _report_row(number: int, report: AttemptReport) -> tuple[Any, ...]:

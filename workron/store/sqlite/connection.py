@@ -159,9 +159,12 @@ def _claim_file(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _add_functions(connection: sqlite3.Connection) -> None:
-    connection.create_function("evaluate", 3, _evaluate, deterministic=True)
-    connection.create_function("end_state", 1, _end_state, deterministic=True)
-    connection.create_function("end_reason", 1, _end_reason, deterministic=True)
+    for name, arguments, function in (
+        ("evaluate", 3, _evaluate),
+        ("end_state", 1, lambda gravest: verdict.END_STATES[Verdict(gravest)][0]),
+        ("end_reason", 1, lambda gravest: verdict.END_STATES[Verdict(gravest)][1]),
+    ):
+        connection.create_function(name, arguments, function, deterministic=True)
 
 
 # Called once per edge of an ended job, with few different arguments.
@@ -169,11 +172,3 @@ def _add_functions(connection: sqlite3.Connection) -> None:
 def _evaluate(condition: str, state: str, reason: str | None) -> int:
     why = None if reason is None else Reason(reason)
     return verdict.evaluate(Condition(condition), State(state), why)
-
-
-def _end_state(gravest: int) -> str:
-    return verdict.END_STATES[Verdict(gravest)][0]
-
-
-def _end_reason(gravest: int) -> str | None:
-    return verdict.END_STATES[Verdict(gravest)][1]
