@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.scheduling.conftest import job, submit
 from workron.cli import local_workers, system_clock
+from workron.core.ids import ClaimId
+from workron.core.states import State
 from workron.store import connect
 from workron.store.api import Store
-from workron.store.types import Registration
+from workron.store.types import Registration, Session
 from workron_runner import leftovers
 from workron_worker import identity
 
@@ -26,11 +29,9 @@ def _dead_name() -> str:
     return f"{host}:{pid}:{int(start) - 1}"
 
 
-async def _register(store: Store, name: str) -> uuid.UUID:
-    boot = uuid.uuid4()
+async def _register(store: Store, name: str) -> Session:
     token = await store.ensure_pool("default", "default")
-    await store.register(Registration(token, name, boot, 1))
-    return boot
+    return await store.register(Registration(token, name, uuid.uuid4(), 1))
 
 
 async def test_worker_is_reaped_when_its_process_is_dead(store: Store) -> None:
@@ -41,9 +42,21 @@ async def test_worker_is_reaped_when_its_process_is_dead(store: Store) -> None:
     assert names == {identity.process_name(), "elsewhere-12345678:1:1"}
 
 
+async def test_claims_are_requeued_without_a_loss_when_a_worker_is_proven_dead(
+    store: Store,
+) -> None:
+    run = await submit(store, job("a"))
+    session = await _register(store, _dead_name())
+    assert len(await store.claim(session.key, [ClaimId(uuid.uuid4())])) == 1
+    await local_workers.reap_dead_workers(store)
+    [row] = await store.list_jobs(run)
+    assert (row.state, row.losses) == (State.QUEUED, 0)
+
+
 async def test_election_of_the_maintainer_ends_when_its_process_is_dead(store: Store) -> None:
-    boot = await _register(store, _dead_name())
-    assert await store.elect(boot, 1000.0)
+    await _register(store, _dead_name())
+    [worker] = await store.list_heartbeats()
+    assert await store.elect(worker.boot, 1000.0)
     await local_workers.reap_dead_workers(store)
     assert await store.elect(uuid.uuid4(), 1000.0)
 

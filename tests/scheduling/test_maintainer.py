@@ -10,9 +10,8 @@ import pytest
 from tests.scheduling.conftest import ManualClock, job, register_worker, submit, workflow
 from workron.core import errors
 from workron.core.ids import ClaimId, JobId
-from workron.core.lease import WorkerHeartbeat
 from workron.core.states import Reason, State
-from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMetrics, reap_proven
+from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMetrics
 from workron.store.api import Store
 from workron.store.types import AttemptReport, AuditResult, Outcome, ReapResult
 
@@ -280,18 +279,3 @@ def _failing(error: Exception) -> Any:
         raise error
 
     return call
-
-
-async def test_claims_are_requeued_when_a_worker_is_proven_dead(
-    store: Store,
-) -> None:
-    run = await submit(store, job("a"))
-    dead, _ = await register_worker(store, "dead"), await register_worker(store, "alive")
-    await store.claim(dead.key, [ClaimId(uuid.uuid4())])
-
-    async def is_dead(worker: WorkerHeartbeat) -> bool:
-        return worker.name == "dead"
-
-    assert [one.name for one in await reap_proven(store, is_dead)] == ["dead"]
-    assert (await store.list_jobs(run))[0].state is State.QUEUED
-    assert [one.name for one in await store.list_heartbeats()] == ["alive"]

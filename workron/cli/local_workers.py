@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from workron.cli import gc_tuning, system_clock
 from workron.core import errors
-from workron.scheduling import maintainer
 from workron.store import connect
 from workron.store.types import Registration
 from workron_runner import leftovers
@@ -27,7 +26,6 @@ from workron_worker.runner_client import RunnerExecutor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workron.core.lease import WorkerHeartbeat
     from workron.store.api import Store, WorkerStore
     from workron.store.types import ClaimedJob, Session
     from workron_worker.config import AgentConfig
@@ -147,10 +145,9 @@ def _job_path(claimed: ClaimedJob) -> str:
 async def reap_dead_workers(store: Store) -> Sequence[str]:
     """Reap workers of this machine that are provably dead; return messages about them."""
     messages: list[str] = []
-
-    async def is_dead(worker: WorkerHeartbeat) -> bool:
+    for worker in await store.list_heartbeats():
         if not identity.is_dead(worker.name):
-            return False
+            continue
         ended = await asyncio.to_thread(leftovers.clean_up_boot, worker.boot)
         if not ended.is_complete:
             what = (
@@ -161,12 +158,12 @@ async def reap_dead_workers(store: Store) -> Sequence[str]:
             messages.append(
                 f"the jobs of dead worker {worker.name} are requeued when its lease expires: {what}"
             )
-        elif ended.killed:
+            continue
+        if ended.killed:
             processes = "1 process" if ended.killed == 1 else f"{ended.killed} processes"
             messages.append(f"ended {processes} of a dead worker")
-        return ended.is_complete
-
-    for worker in await maintainer.reap_proven(store, is_dead):
+        # This is not a loss of the job, and cannot loop: a user has to start the next run.
+        await store.reap(worker.worker, version=None, charge_losses=False)
         # The maintainer of the dead process was elected under the same id.
         await store.resign(worker.boot)
     return messages

@@ -31,7 +31,7 @@ from workron.core import errors, lease
 from workron.retry import RetryBackoff, retry
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
     from uuid import UUID
 
     from workron.core.clock import Clock
@@ -211,16 +211,3 @@ class Maintainer:
 
 def _log_retry(error: Exception, _: float) -> None:
     _log.warning("maintenance failed, retrying", error=str(error))
-
-
-async def reap_proven(
-    store: MaintainerStore, is_dead: Callable[[WorkerHeartbeat], Awaitable[bool]]
-) -> Sequence[WorkerHeartbeat]:
-    """Reap and return each worker that is proven dead together with its commands."""
-    dead = []
-    for worker in await store.list_heartbeats():
-        if await is_dead(worker):
-            # This is not a loss of the job, and cannot loop: a user has to start the next run.
-            await store.reap(worker.worker, version=None, charge_losses=False)
-            dead.append(worker)
-    return dead
