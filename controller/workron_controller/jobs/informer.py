@@ -155,7 +155,7 @@ class Informer:
     def _on_event(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
         async def on_event(event: Mapping[str, Any], **_: Any) -> None:
             is_deleted = event["type"] == "DELETED"
-            handle = self._handler.handle_delete if is_deleted else self._handler.handle_update
+            handle = functools.partial(self._handler.handle, is_deleted=is_deleted)
             loop.call_soon_threadsafe(handle, kind, event["object"])
 
         return on_event

@@ -33,44 +33,35 @@ class ObjectHandler:
         self.workqueue = workqueue
         self.missed_changes = MissedChanges(objects)
 
-    def handle_update(
-        self, kind: Kind, raw: Mapping[str, Any], expected_before: datetime | None = None
+    def handle(
+        self,
+        kind: Kind,
+        raw: Mapping[str, Any],
+        *,
+        is_deleted: bool = False,
+        expected_before: datetime | None = None,
     ) -> UUID | None:
-        """Take in an object as it is now, and return its uid; None if it is malformed.
+        """Take in an object, and return its uid; None if it is malformed.
 
         `expected_before`: it was listed, and watches should have reported changes before this time.
         """
         try:
             if expected_before is not None:
                 self.missed_changes.check_listed(raw, expected_before)
-            if raw["metadata"].get("deletionTimestamp"):
-                # A finalizer of others may keep it for long, but its user wants it to end now.
-                return self._delete(kind, raw)
+            # A finalizer of others may keep it for long, but its user wants it to end now.
+            if is_deleted or raw["metadata"].get("deletionTimestamp"):
+                uid = UUID(raw["metadata"]["uid"])
+                self.objects.remove(uid)
+                self.missed_changes.deletion_seen(uid)
+                self.workqueue.add(QueuedObject(uid, kind, None))
+                return uid
             cached = self.objects.upsert(object_parser.parse_object(kind, raw))
             if cached.needs_submit:
                 self.workqueue.add(QueuedObject(cached.uid, kind, _encode(raw)))
         except Exception:  # noqa: BLE001 - one object must end neither a watch nor a list
-            _log_unhandled(kind, raw)
+            _log.exception("object not handled", kind=kind, metadata=raw.get("metadata"))
             return None
         return cached.uid
-
-    def handle_delete(self, kind: Kind, raw: Mapping[str, Any]) -> None:
-        """Take in that an object was deleted."""
-        try:
-            self._delete(kind, raw)
-        except Exception:  # noqa: BLE001 - see above
-            _log_unhandled(kind, raw)
-
-    def _delete(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
-        uid = UUID(raw["metadata"]["uid"])
-        self.objects.remove(uid)
-        self.missed_changes.deletion_seen(uid)
-        self.workqueue.add(QueuedObject(uid, kind, None))
-        return uid
-
-
-def _log_unhandled(kind: Kind, raw: Mapping[str, Any]) -> None:
-    _log.exception("object not handled", kind=kind, metadata=raw.get("metadata"))
 
 
 def _encode(raw: Mapping[str, Any]) -> bytes:

@@ -88,7 +88,9 @@ class Resync:
         listed: set[UUID] = set()
         for kind in (Kind.JOB, Kind.WORKFLOW):
             async for page in self._cluster.list_pages(kind):
-                uids = (self._handler.handle_update(kind, raw, expected_before) for raw in page)
+                uids = (
+                    self._handler.handle(kind, raw, expected_before=expected_before) for raw in page
+                )
                 listed.update(uid for uid in uids if uid is not None)
                 # Let other tasks run between pages.
                 await asyncio.sleep(0)

@@ -47,8 +47,8 @@ class Workqueue:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._queued: dict[UUID, QueuedObject] = {}
-        self._since: dict[UUID, float] = {}
+        self._queued: dict[UUID, tuple[float, QueuedObject]] = {}
+        """Each object, and when its first version was added."""
         self._in_progress: dict[UUID, float] = {}
         """When the objects of the last batch were added; the next `take` ends their processing."""
         self._bytes = 0
@@ -62,7 +62,7 @@ class Workqueue:
     @property
     def lag(self) -> float:
         """The seconds since the oldest unprocessed object was added."""
-        times = [*self._since.values(), *self._in_progress.values()]
+        times = [*(since for since, _ in self._queued.values()), *self._in_progress.values()]
         return self._clock.monotonic() - min(times) if times else 0.0
 
     def add(self, item: QueuedObject) -> None:
@@ -70,13 +70,12 @@ class Workqueue:
         self._add(item, self._clock.monotonic())
 
     def _add(self, item: QueuedObject, since: float) -> None:
-        replaced = self._queued.get(item.uid)
+        since, replaced = self._queued.get(item.uid, (since, None))
         size = self._bytes + item.size - (replaced.size if replaced else 0)
         if size > _MAX_BYTES or (replaced is None and len(self._queued) >= MAX_QUEUED_OBJECTS):
             self.has_overflowed.set()
             return
-        self._queued[item.uid] = item
-        self._since.setdefault(item.uid, since)
+        self._queued[item.uid] = since, item
         self._bytes = size
         self._is_filled.set()
 
@@ -88,13 +87,14 @@ class Workqueue:
             await self._is_filled.wait()
         taken: list[QueuedObject] = []
         bytes_left = max_bytes
-        for item in list(self._queued.values())[:max_items]:
+        for since, item in list(self._queued.values())[:max_items]:
             if taken and item.size > bytes_left:
                 break
             bytes_left -= item.size
-            taken.append(self._queued.pop(item.uid))
+            taken.append(item)
+            del self._queued[item.uid]
+            self._in_progress[item.uid] = since
         self._bytes -= sum(item.size for item in taken)
-        self._in_progress = {item.uid: self._since.pop(item.uid) for item in taken}
         return taken
 
     def requeue(self, items: Sequence[QueuedObject]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,8 +98,7 @@ class EventRecorder:
         self._retrying = retrying
         self._clock = clock
         self._sleep = sleep
-        self._pending: deque[KubernetesEvent] = deque()
-        self._has_pending = asyncio.Event()
+        self._pending: asyncio.Queue[KubernetesEvent] = asyncio.Queue(MAX_PENDING_EVENTS)
         self._recorded = _RecentKeys(clock, max_remembered)
         self._logged = _RecentKeys(clock, max_remembered)
         self.dropped = Counter(
@@ -111,24 +110,21 @@ class EventRecorder:
         key = f"{event.involved.namespace}/{event.name}"
         if key in self._recorded:
             return
-        if len(self._pending) >= MAX_PENDING_EVENTS:
+        if self._pending.full():
             self.dropped.inc()
             return
         self._recorded.add(key)
-        self._pending.append(event)
-        self._has_pending.set()
+        self._pending.put_nowait(event)
 
     async def run(self) -> None:
         """Write Events until it is cancelled, which drops those that are pending."""
         try:
             while True:
-                while self._pending:
-                    await self._write(self._pending.popleft())
-                    await self._sleep(_PAUSE_SECONDS)
-                self._has_pending.clear()
-                await self._has_pending.wait()
+                await self._write(await self._pending.get())
+                await self._sleep(_PAUSE_SECONDS)
         finally:
-            self._pending.clear()
+            while not self._pending.empty():
+                self._pending.get_nowait()
 
     async def _write(self, event: KubernetesEvent) -> None:
         namespace = event.involved.namespace

@@ -62,7 +62,7 @@ class StatusHarness:
         self.deleted.append(cached.latest.name)
 
     async def apply(self, raw: Raw) -> CachedObject:
-        self.handler.handle_update(Kind(raw["kind"]), raw)
+        self.handler.handle(Kind(raw["kind"]), raw)
         submitter = Submitter(self.store, self.handler.workqueue, self.handler.objects)
         await submitter.process(await self.handler.workqueue.take(10, 1 << 20))
         cached = self.handler.objects.get(cluster.uid_of(raw))

@@ -171,7 +171,7 @@ async def test_change_is_not_counted_when_a_watch_may_still_report_it(
     edited["metadata"]["managedFields"] = [spec_write]
     harness.cluster.objects = [edited, new]
     await harness.resync_and_submit()
-    harness.handler.handle_delete(Kind.JOB, deleted)
+    harness.handler.handle(Kind.JOB, deleted, is_deleted=True)
     await harness.resync_and_submit()
     assert _missed(harness) == {}
 
@@ -216,7 +216,7 @@ async def test_run_stays_when_it_was_submitted_after_the_list_began(
     harness: ResyncHarness, store: Store
 ) -> None:
     raw = cluster.job("new")
-    harness.handler.handle_update(Kind.JOB, raw)
+    harness.handler.handle(Kind.JOB, raw)
     harness.clock.advance(60)
     submitter = Submitter(store, harness.handler.workqueue, harness.handler.objects)
     await submitter.process(await harness.handler.workqueue.take(10, 1000))
@@ -240,7 +240,7 @@ async def test_object_stays_in_the_cache_when_it_is_created_while_listing(
 
     class AddingCluster(FakeObjects):
         async def list_pages(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-            harness.handler.handle_update(Kind.JOB, new)
+            harness.handler.handle(Kind.JOB, new)
             async for page in super().list_pages(kind):
                 yield page
 

@@ -60,7 +60,7 @@ async def test_status_is_written_again_when_another_process_changed_it(
     await harness.apply(raw)
     [first] = await harness.sync()
     harness.handler.objects.mark_all_unsynced()
-    harness.handler.handle_update(Kind.JOB, cluster.with_status(raw, **{**first, "exitCode": 77}))
+    harness.handler.handle(Kind.JOB, cluster.with_status(raw, **{**first, "exitCode": 77}))
     [again] = await harness.sync()
     assert "exitCode" not in again
 
@@ -91,7 +91,7 @@ async def test_object_is_not_deleted_when_its_times_are_out_of_range(
     raw = cluster.job(ttlSecondsAfterFinished=1 << 60)
     moments: list[Any] = ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59", "soon", 7, []]
     for finished in moments:
-        harness.handler.handle_update(
+        harness.handler.handle(
             Kind.JOB, cluster.with_status(raw, phase="Failed", finishedAt=finished)
         )
         await harness.ttl.run_once()
@@ -104,7 +104,7 @@ async def test_object_is_not_deleted_when_its_run_has_not_ended(harness: StatusH
     # After a restart only the forged status is known.
     harness.handler.objects.remove(submitted.uid)
     forged = cluster.with_status(raw, phase="Succeeded", finishedAt="2020-01-01T00:00:00Z")
-    harness.handler.handle_update(Kind.JOB, forged)
+    harness.handler.handle(Kind.JOB, forged)
     await harness.ttl.run_once()
     [cached] = list(harness.handler.objects)
     assert (harness.deleted, cached.run) == ([], submitted.run)

@@ -32,13 +32,13 @@ class SubmitterHarness:
 
     async def apply(self, *raws: Raw) -> Sequence[CachedObject]:
         for raw in raws:
-            self.handler.handle_update(Kind(raw["kind"]), raw)
+            self.handler.handle(Kind(raw["kind"]), raw)
         await self.submit_all()
         found = [self.handler.objects.get(cluster.uid_of(raw)) for raw in raws]
         return [one for one in found if one is not None]
 
     async def delete(self, raw: Raw) -> None:
-        self.handler.handle_delete(Kind(raw["kind"]), raw)
+        self.handler.handle(Kind(raw["kind"]), raw, is_deleted=True)
         await self.submit_all()
 
     async def submit_all(self) -> None:
@@ -69,7 +69,7 @@ async def test_object_is_not_queued_when_only_its_status_changed(
 ) -> None:
     raw = cluster.job()
     await harness.apply(raw)
-    harness.handler.handle_update(Kind.JOB, cluster.with_status(raw, phase="Running"))
+    harness.handler.handle(Kind.JOB, cluster.with_status(raw, phase="Running"))
     assert len(workqueue) == 0
 
 
@@ -176,7 +176,7 @@ async def test_rejected_object_is_not_queued_again_in_the_same_generation(
 ) -> None:
     raw = cluster.job("bad", argv=["x"])
     await harness.apply(raw)
-    harness.handler.handle_update(Kind.JOB, raw)
+    harness.handler.handle(Kind.JOB, raw)
     assert len(harness.handler.workqueue) == 0
 
 
@@ -296,7 +296,7 @@ async def test_object_is_rejected_when_only_a_lenient_json_reader_accepts_it(
 async def test_status_and_managed_fields_are_not_queued(harness: SubmitterHarness) -> None:
     raw = cluster.with_status(cluster.job(), phase="Waiting", message="long")
     raw["metadata"]["managedFields"] = [{"manager": "kubectl"}]
-    harness.handler.handle_update(Kind.JOB, raw)
+    harness.handler.handle(Kind.JOB, raw)
     [item] = await harness.handler.workqueue.take(10, 1000)
     assert item.decode().keys() == raw.keys() - {"status"}
     assert item.decode()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
@@ -314,7 +314,7 @@ async def test_large_workflows_are_submitted_one_by_one_after_newer_small_object
     async def submit(plans: Sequence[Plan], **how: Any) -> Any:
         calls.append([plan.identity.name for plan in plans])
         if calls[-1] == ["large-0"]:
-            harness.handler.handle_update(Kind.JOB, cluster.job("late"))
+            harness.handler.handle(Kind.JOB, cluster.job("late"))
         return await original(plans, **how)
 
     monkeypatch.setattr(harness.store, "submit", submit)
