@@ -72,10 +72,10 @@ def _standby(shared: Shared, rules: Rules) -> Iterator[WideStep]:
             lagging = after._replace(standby=shared.jobs)
             yield WideStep("a standby falls behind", lagging, "fall behind", is_fault=True)
         return
-    settled = shared._replace(standby=None)
-    yield WideStep("the standby catches up", settled, "catch up")
+    caught_up = shared._replace(standby=None)
+    yield WideStep("the standby catches up", caught_up, "catch up")
     mark = (RareBranch.COMMITS_LOST,)
-    lost = settled._replace(jobs=shared.standby)
+    lost = caught_up._replace(jobs=shared.standby)
     action = "failover: the standby is the database now"
     yield WideStep(action, lost, "fail over", is_fault=True, marks=mark)
 
@@ -128,7 +128,7 @@ def _fallen_behind(worker: Worker, _rules: Rules) -> Worker:
     return worker._replace(standby=worker.row)
 
 
-def _caught_up(worker: Worker, _rules: Rules) -> Worker:
+def _catch_up(worker: Worker, _rules: Rules) -> Worker:
     return worker._replace(standby=None)
 
 
@@ -159,7 +159,7 @@ CHANGES: Final[Mapping[str, Callable[[Worker, Rules], Worker]]] = MappingProxyTy
         "observe": observation.observed,
         "observe after a gap": observation.lease_restarted,
         "fall behind": _fallen_behind,
-        "catch up": _caught_up,
+        "catch up": _catch_up,
         "fail over": _failed_over,
         "expire every lease": _aged,
     }

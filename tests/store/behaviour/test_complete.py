@@ -301,7 +301,7 @@ async def test_unusual_message_fails_no_other_job(
     assert stands["b"] == "Succeeded"
 
 
-async def test_downstreams_of_a_refused_result_are_skipped(
+async def test_downstreams_of_a_rejected_result_are_skipped(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a")))

@@ -102,7 +102,7 @@ def _ending(end: str, when: Condition) -> Plan:
 
 @pytest.mark.parametrize("when", [SUCCEEDED, FAILED, FINISHED])
 @pytest.mark.parametrize(
-    ("end", "fates"),
+    ("end", "outcomes"),
     [
         ("Succeeded", {}),
         ("Failed/ExitCode", {"up": Outcome.FAILED}),
@@ -111,10 +111,10 @@ def _ending(end: str, when: Condition) -> Plan:
     ],
 )
 async def test_task_is_resolved_by_another_task_of_its_workflow(
-    harness: Harness, worker: Worker, end: str, fates: dict[str, Outcome], when: Condition
+    harness: Harness, worker: Worker, end: str, outcomes: dict[str, Outcome], when: Condition
 ) -> None:
     run = await harness.submit(_ending(end, when))
-    await worker.run_all(fates)
+    await worker.run_all(outcomes)
     fate = FATES[end][when]
     stands = await harness.states(run)
     assert (stands["up"], stands["down"]) == (end, "Succeeded" if fate == GO else fate)

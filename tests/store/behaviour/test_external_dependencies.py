@@ -129,7 +129,7 @@ async def test_many_wait_for_one_name(harness: Harness, worker: Worker) -> None:
     assert {await harness.state(run) for run in runs} == {"Queued"}
 
 
-async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
+async def test_job_that_waits_for_itself_is_rejected(harness: Harness) -> None:
     with pytest.raises(errors.GraphError, match="down"):
         await harness.store.submit([_down("down")])
     assert not await harness.store.list_runs()
@@ -152,7 +152,7 @@ async def test_call_with_a_cycle_is_rejected_as_a_whole(harness: Harness) -> Non
     assert not await harness.store.list_runs()
 
 
-async def test_cycle_through_a_workflow_is_refused(harness: Harness) -> None:
+async def test_cycle_through_a_workflow_is_rejected(harness: Harness) -> None:
     outside = [plans.outside("job")]
     await harness.submit(plans.dag("flow", a=task(), b=task("a", outside=outside)))
     back = plans.job("job", outside=[plans.outside("flow", kind=Kind.WORKFLOW)])

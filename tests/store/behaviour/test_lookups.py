@@ -118,9 +118,9 @@ async def test_group_starts_with_its_first_member(harness: Harness, worker: Work
 async def test_jobs_are_returned_in_the_requested_order(harness: Harness) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task()))
     other = await harness.submit(plans.job())
-    asked = [other, JobId(run + 2), run, other]
-    rows = await harness.store.get_jobs([*asked[:2], UNKNOWN, *asked[2:]])
-    assert [row.job for row in rows] == asked
+    requested = [other, JobId(run + 2), run, other]
+    rows = await harness.store.get_jobs([*requested[:2], UNKNOWN, *requested[2:]])
+    assert [row.job for row in rows] == requested
 
 
 async def test_empty_request_has_an_empty_answer(harness: Harness) -> None:

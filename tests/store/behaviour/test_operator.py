@@ -168,8 +168,8 @@ _WORD = "open sesame"
 
 
 def _admission(token: str = _WORD, **about: Any) -> PoolGrant:
-    asked = {"lease_seconds": 30.0, "password": None, "connections": 10}
-    return PoolGrant(plans.NAMESPACE, "own", token, **asked | about)
+    defaults = {"lease_seconds": 30.0, "password": None, "connections": 10}
+    return PoolGrant(plans.NAMESPACE, "own", token, **defaults | about)
 
 
 async def _enter(harness: Harness, token: str) -> types.Session:

@@ -81,7 +81,7 @@ async def test_chunk_is_stale_when_another_worker_has_the_claim(
     assert await harness.store.read_output(run) == b""
 
 
-async def test_chunk_is_refused_when_the_worker_was_reaped(
+async def test_chunk_is_rejected_when_the_worker_was_reaped(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())

@@ -314,7 +314,9 @@ async def test_registration_repeated_at_once_has_one_session(
 ) -> None:
     other, token = await harness.open_another(), await harness.token()
     for number in range(ROUNDS):
-        asked = types.Registration(token, f"w{number}", mint_boot(), 1)
-        one, two = await asyncio.gather(harness.store.register(asked), other.register(asked))
+        registration = types.Registration(token, f"w{number}", mint_boot(), 1)
+        one, two = await asyncio.gather(
+            harness.store.register(registration), other.register(registration)
+        )
         assert one.worker == two.worker
     assert len(await harness.store.list_heartbeats()) == ROUNDS

@@ -30,13 +30,13 @@ def register(walk: Walk) -> None:
 
 def enter(walk: Walk, name: str, pool: str) -> None:
     token = walk.run(walk.harness.token(pool))
-    asked = Registration(token, name, mint_boot(), slots=4)
-    session = walk.run(walk.store.register(asked))
+    registration = Registration(token, name, mint_boot(), slots=4)
+    session = walk.run(walk.store.register(registration))
     walk.run(walk.store.heartbeat(session.key))
     for older in walk.namesakes(walk.workers, pool, name):
         walk.reap(older, is_proven=True)
     walk.oracle.prove(walk.namesakes(walk.former, pool, name))
-    walk.workers.append(WalkWorker(pool, name, registration=asked, session=session))
+    walk.workers.append(WalkWorker(pool, name, registration=registration, session=session))
 
 
 def register_again(walk: Walk) -> None:
