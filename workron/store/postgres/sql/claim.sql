@@ -27,7 +27,7 @@ BEGIN
         RETURN;
     END IF;
     _worker := workron.lock_session(_key);
-    IF workron.claim_ready(_worker, _claims) THEN
+    IF workron.claim_ready(_worker, _claims, _start) THEN
         RETURN QUERY SELECT * FROM workron.claimed_jobs(_worker.id, _claims);
     END IF;
 END

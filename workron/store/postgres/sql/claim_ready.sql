@@ -1,6 +1,9 @@
 -- claim_ready: move ready jobs to a worker; true if there are claims under these ids to return.
+-- `_start` is the scan start of its pool; null: it was not read yet.
 -- Queued -> Running (claim)
-CREATE OR REPLACE FUNCTION workron.claim_ready(_worker workron.worker, _claims uuid[]) RETURNS boolean
+CREATE OR REPLACE FUNCTION workron.claim_ready(
+    _worker workron.worker, _claims uuid[], _start workron.scan_start
+) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -46,10 +49,13 @@ BEGIN
             ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED
         ) p;
     ELSE
-        _picked := workron.lock_ready_jobs(_worker.pool, cardinality(_claims));
+        IF _start.pool IS NULL THEN
+            _start := workron.read_scan_start(_worker.pool);
+        END IF;
+        _picked := workron.lock_ready_jobs(_start, cardinality(_claims));
         -- An idle worker applies ends that others left pending; that may make jobs ready.
         IF _picked IS NULL AND workron.process_pending_ends(1000) > 0 THEN
-            _picked := workron.lock_ready_jobs(_worker.pool, cardinality(_claims));
+            _picked := workron.lock_ready_jobs(_start, cardinality(_claims));
         END IF;
     END IF;
     IF _picked IS NULL THEN

@@ -119,7 +119,7 @@ BEGIN
     IF _ended IS NOT NULL THEN
         PERFORM workron.propagate_ends(_ended);
     END IF;
-    IF workron.claim_ready(_worker, _claims) THEN
+    IF workron.claim_ready(_worker, _claims, NULL) THEN
         RETURN QUERY SELECT NULL::text, c.* FROM workron.claimed_jobs(_worker.id, _claims) c;
     END IF;
 END

@@ -1,15 +1,14 @@
--- lock_ready_jobs: lock the first ready jobs of a pool, by priority, then by age.
+-- lock_ready_jobs: lock the first ready jobs of a pool with this scan start, by priority, then by age.
 -- Jobs before the scan start are found by its next refresh, or here if too few follow it.
-CREATE OR REPLACE FUNCTION workron.lock_ready_jobs(_pool integer, _limit integer) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION workron.lock_ready_jobs(_start workron.scan_start, _limit integer) RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _start workron.scan_start := workron.read_scan_start(_pool);
     _picked bigint[];
 BEGIN
     SELECT array_agg(job) INTO _picked FROM (
         SELECT job FROM workron.ready
-        WHERE pool = _pool AND NOT alone AND (-priority, job) >= (_start.rank, _start.job)
+        WHERE pool = _start.pool AND NOT alone AND (-priority, job) >= (_start.rank, _start.job)
         ORDER BY -priority, job LIMIT _limit FOR UPDATE SKIP LOCKED -- guard: claim
     ) p;
     IF _start.id IS NOT NULL AND coalesce(cardinality(_picked), 0) < _limit THEN
