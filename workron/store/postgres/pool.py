@@ -50,12 +50,7 @@ class ConnectionPool:
 
     async def fetch(self, statement: str, *values: Any) -> Sequence[Record]:
         """Run one statement, a transaction of its own."""
-
-        async def call(connection: PoolConnectionProxy) -> Sequence[Record]:
-            rows: Sequence[Record] = await connection.fetch(statement, *values)
-            return rows
-
-        return await self.run(call)
+        return await self.run(lambda connection: connection.fetch(statement, *values))
 
     async def fetch_value(self, statement: str, *values: Any) -> Any:
         """Run one statement and return the first column of its first row, or None."""
@@ -151,12 +146,12 @@ async def open_pool(
             max_queries=_QUERIES,
             timeout=_CONNECT_SECONDS,
             command_timeout=statement_seconds or _STATEMENT_SECONDS,
-            reset=_leave_as_it_is,
+            reset=_no_reset,
         )
     except (*driver_errors.DRIVER, ValueError) as cause:
         raise driver_errors.translate(cause, url, tried="to connect") from cause
     return ConnectionPool(pool, url=url, rng=rng)
 
 
-async def _leave_as_it_is(_: Connection) -> None:
+async def _no_reset(_: Connection) -> None:
     """Save a round trip per call."""
