@@ -33,30 +33,30 @@ _PAGE: Final = """\
 
 <!-- Made by `make generate` from docs/metrics.py and the registries of each command. -->
 
-`--health HOST:PORT` has a worker, a maintainer or a controller answer GET and HEAD over HTTP,
-without encryption or password: give it an address that only those can reach who may know. A thread
-of its own answers, also while the rest of the process is stuck.
+With `--health HOST:PORT`, a worker, a maintainer or a controller answers GET and HEAD over HTTP,
+without encryption or password: choose an address that only trusted clients can reach. A separate
+thread answers, also while the event loop of the process is blocked.
 
-| path | 200: | ask it in order to |
+| path | 200 means | use it to |
 |---|---|---|
-| `/healthz` | the process lives | restart it |
-| `/readyz` | it can work now | count on it, or hold a rollout |
-| `/metrics` | what Prometheus reads | see it over time |
+| `/healthz` | the process is alive | decide whether to restart it |
+| `/readyz` | the process can work now | count available replicas, or pause a rollout |
+| `/metrics` | the metrics in the format of Prometheus | observe it over time |
 
-The first two are `ok`, or else 503 and a line of text that says why.
+The first two answer `ok`, or 503 and one line of text with the reason.
 
 `/healthz` fails when the event loop has been blocked for 10 seconds, or when the process has failed
 for good and still exists; then `/readyz` fails, too. An outage of the store does not fail
 `/healthz`: a restart would not help, and workers and maintainers retry.
 
-A worker is ready once it is registered, while its last answered heartbeat is younger than its
-lease, until it drains; with `--runner`, while it has one. A maintainer is ready when its last
-round was completed within 10 seconds; one that is not elected is ready too, for its round is to
-ask who is. A controller is a maintainer as well, and ready when it has also compared all objects
-of the cluster with the store, not long ago.
+A worker is ready from its registration until it drains, while its last answered heartbeat is
+younger than its lease; with `--runner`, also only while it has a runner. A maintainer is ready when
+it completed its last round within 10 seconds, also when it is not elected: its round is then the
+election alone. A controller is ready when its maintainer is, and when it has compared all objects
+of the cluster with the store recently.
 
-Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
-than 32, the oldest gives way.
+Other paths answer 404, and other methods 405. A client has 10 seconds for a whole connection. When
+more than 16 connections are open, the oldest one is closed.
 
 ## Of a worker
 
@@ -71,8 +71,8 @@ makes of the job.
 
 {maintainer}
 
-`verb` is the verb of the store that moved the jobs. `missed_edges` is the one to be woken for: it
-stays 0 unless Workron itself is wrong.
+`verb` is the operation of the store that moved the jobs. Alert on `missed_edges`: it stays 0 unless
+Workron itself has a bug.
 
 ## Of a controller
 
