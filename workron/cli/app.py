@@ -11,7 +11,8 @@ import errno
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 import typer
 
@@ -19,10 +20,6 @@ import workron
 from workron.cli import exit_codes
 from workron.core import errors, printable
 from workron.telemetry import logging
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 
 _MAX_LINES: Final = 50
 _NAME_TAKEN: Final = (

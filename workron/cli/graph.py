@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +17,6 @@ from workron.core.model.job import Job, JobSpec
 from workron.core.model.workflow import Workflow, WorkflowSpec
 from workron.core.plan import Kind
 from workron.scheduling import submit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class DrawingForm(StrEnum):

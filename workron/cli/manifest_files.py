@@ -15,7 +15,6 @@ from workron.scheduling import submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import BinaryIO
 
     from workron.core.manifest.load import Manifest
     from workron.scheduling.submit import Request
@@ -41,24 +40,20 @@ def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manife
 
 
 def _load(path: str) -> load.ManifestSource:
-    if path == _STDIN:
-        return load.ManifestSource(
-            "standard input", _read_bounded(sys.stdin.buffer, "standard input")
-        )
+    name = "standard input" if path == _STDIN else path
     try:
-        with Path(path).open("rb") as file:
-            return load.ManifestSource(path, _read_bounded(file, path))
+        if path == _STDIN:
+            data = sys.stdin.buffer.read(_MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise errors.InputError(f"{path}: {error.strerror}; give a manifest file") from None
     except ValueError as error:
         raise errors.InputError(f"{path!r} is not a valid path: {error}") from None
-
-
-def _read_bounded(file: BinaryIO, name: str) -> bytes:
-    data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise errors.InputError(f"{name} is larger than {_MAX_BYTES:,} bytes; split the file")
-    return data
+    return load.ManifestSource(name, data)
 
 
 def _in_namespace(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:

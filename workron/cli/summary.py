@@ -41,11 +41,10 @@ _ORDER: Final = (
 
 def exit_code(rows: Iterable[JobRow]) -> int:
     """Return the exit code for ended runs; a job that was not needed counts as a success."""
-    return exit_codes.OK if all(map(_is_success, rows)) else exit_codes.FAILED
-
-
-def _is_success(row: JobRow) -> bool:
-    return row.state is State.SUCCEEDED or row.reason is Reason.NOT_NEEDED
+    are_successes = all(
+        row.state is State.SUCCEEDED or row.reason is Reason.NOT_NEEDED for row in rows
+    )
+    return exit_codes.OK if are_successes else exit_codes.FAILED
 
 
 async def print_summary(
