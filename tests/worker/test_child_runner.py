@@ -263,6 +263,13 @@ async def test_runner_is_started_again_when_it_was_killed_during_its_start(
     executor.close()
 
 
+def test_no_descriptor_is_left_when_a_child_runner_has_ended() -> None:
+    descriptors = pathlib.Path("/proc/self/fd")
+    before = {one.name for one in descriptors.iterdir()}
+    ChildRunners().connect(uuid.uuid4()).close()
+    assert {one.name for one in descriptors.iterdir()} <= before
+
+
 def test_start_error_is_raised_when_a_runner_cannot_be_started(
     boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,12 @@ class RunnerConnection(ABC):
             loop.remove_reader(self._connection.fileno())
             loop.remove_writer(self._connection.fileno())
 
+    def _release(self) -> None:
+        self._connection.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
     def _exchange_hello(self, boot: UUID) -> None:
         sent_at = event_loop.boottime()
         self._connection.send(protocol.encode(Hello(protocol.VERSION, boot.hex, sent_at)))
@@ -137,7 +143,8 @@ class RunnerConnection(ABC):
         poller.register(self._connection, select.POLLIN)
         while (left := until - time.monotonic()) > 0 and self._connection.is_open:
             poller.poll(left * 1000)
-            self._pidfd = self._pidfd or self._connection.peek_descriptor()
+            if self._pidfd is None:
+                self._pidfd = self._connection.peek_descriptor()
             for frame in self._connection.receive():
                 return protocol.decode(frame.kind, frame.payload)
         raise ProtocolError("it did not answer")
@@ -205,12 +212,6 @@ class SocketRunner(RunnerConnection):
             poller.register(self._pidfd, select.POLLIN)
         return self._pidfd is None or bool(poller.poll(CLOSE_TIMEOUT_SECONDS * 1000))
 
-    def _release(self) -> None:
-        self._connection.close()
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
-
 
 class _KilledError(StartError):
     """A runner was killed from outside while it started."""
@@ -272,7 +273,7 @@ class ChildRunner(RunnerConnection):
 
     def disconnect_and_wait(self) -> None:
         """Close the connection and wait; kill the runner if it does not end."""
-        self._connection.close()
+        self._release()
         try:
             self._child.wait(CLOSE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
