@@ -147,6 +147,7 @@ def test_reader_returns_the_values_of_the_model_for_the_spec_of_every_good_manif
         ({"env": [{"name": "A", "value": 1}]}, "env[0].value: Expected `str`, got `int`"),
         ({"env": [{"name": "A", "from": "B"}]}, "env[0]: Object contains unknown field `from`"),
         ({"timeout": 90}, "timeout: 90 has no unit; write it as 90s"),
+        ({"timeout": "0s"}, "timeout: must be greater than zero"),
         ({"backoff": {"factor": 0}}, "backoff.factor: Expected `float` >= 1.0"),
         ({"onLeaseLost": "wait"}, "onLeaseLost: Invalid enum value 'wait'"),
         ({"retryOn": [7], "failOn": [7]}, "exit code 7 is in retryOn and in failOn"),
@@ -155,6 +156,27 @@ def test_reader_returns_the_values_of_the_model_for_the_spec_of_every_good_manif
 def test_error_names_the_field_when_a_spec_is_invalid(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         jobspec.read({"command": "x"} | wrong)
+
+
+@pytest.mark.parametrize(
+    ("field", "bounds"),
+    [
+        ("outputLimitBytes", jobspec.OUTPUT_LIMIT),
+        ("outputStreamBytes", jobspec.OUTPUT_STREAM),
+    ],
+)
+def test_reader_lowers_a_limit_when_it_exceeds_that_of_this_version(
+    field: str, bounds: jobspec.Bounds
+) -> None:
+    read = jobspec.read({"command": "x", field: 10**12})
+    assert read == jobspec.read({"command": "x", field: bounds["le"]})
+
+
+def test_reader_ignores_fields_when_they_are_null() -> None:
+    nulls: dict[str, Any] = dict.fromkeys(["argv", "env", "timeout", "maxAttempts", "retryOn"])
+    nested = {"env": [{"name": "A", "value": None}], "backoff": {"initial": None}}
+    assert jobspec.read({"command": "x"} | nulls) == Command("x")
+    assert jobspec.read({"command": "x"} | nested) == Command("x", env=(jobspec.Variable("A"),))
 
 
 def test_reader_ignores_fields_that_it_does_not_know() -> None:
