@@ -26,7 +26,7 @@ def _reported(source: str | bytes) -> list[str]:
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both of PyYAML's parsers must give the same."""
+    """Run a test with each of PyYAML's parsers."""
     monkeypatch.setattr(yaml_reader, "_LOADER", getattr(yaml, request.param))
 
 

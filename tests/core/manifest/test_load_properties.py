@@ -74,7 +74,7 @@ _Quoting.add_representer(
 )
 
 
-def _answers(data: bytes) -> None:
+def _check_answer(data: bytes) -> None:
     try:
         manifests: list[load.Manifest] = load.load([load.ManifestSource("f", data)])
         problems: tuple[str, ...] = ()
@@ -86,12 +86,12 @@ def _answers(data: bytes) -> None:
 
 @hypothesis.given(strategies.binary(max_size=100))
 def test_any_bytes_give_a_manifest_or_an_error(data: bytes) -> None:
-    _answers(data)
+    _check_answer(data)
 
 
 @hypothesis.given(_HEADS, _SOUP)
 def test_any_text_gives_a_manifest_or_an_error(head: str, soup: str) -> None:
-    _answers((head + soup).encode())
+    _check_answer((head + soup).encode())
 
 
 @hypothesis.given(
@@ -102,7 +102,7 @@ def test_any_values_give_a_manifest_or_an_error(
 ) -> None:
     head = {"apiVersion": "workron.dev/v1alpha1", "kind": kind}
     for part in (spec, {"tasks": [task]}, task):
-        _answers(json.dumps(head | {"metadata": metadata, "spec": part}).encode())
+        _check_answer(json.dumps(head | {"metadata": metadata, "spec": part}).encode())
 
 
 @hypothesis.given(_JOBS)
