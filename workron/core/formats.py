@@ -20,7 +20,6 @@ LABEL_PATTERN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SHOWN: Final = 60
 _INVALID: Final = re.compile("[\0\ud800-\udfff]")
 _LABEL_RULE: Final = "lowercase letters, digits and '-', a letter or digit at both ends"
-_RESERVED: Final = "WORKRON_"
 
 
 def quoted(value: str) -> str:
@@ -45,6 +44,8 @@ class TextFormat:
     limit: int
     """Longest size in bytes of UTF-8."""
     pattern: str | None = None
+    reserved: str | None = None
+    """Prefix of the variables that Workron sets itself."""
 
     def problem(self, value: str) -> str | None:
         """Return what is wrong with a value; None if nothing is."""
@@ -55,6 +56,9 @@ class TextFormat:
             return f"is {size:,} bytes long; at most {self.limit:,} are allowed"
         if self.pattern is not None and not re.fullmatch(self.pattern, value):
             return f"{quoted(value)} is not {self.description}"
+        if self.reserved is not None and value.startswith(self.reserved):
+            rule = f"Workron sets variables that begin with {self.reserved}"
+            return f"{quoted(value)} is reserved: {rule}"
         return None
 
 
@@ -64,18 +68,12 @@ ENV_NAME: Final = TextFormat(
     "the name of an environment variable: letters, digits and '_', no digit first",
     255,
     r"[A-Za-z_][A-Za-z0-9_]*",
+    reserved="WORKRON_",
 )
 ENV_VALUE: Final = TextFormat("a value", 128_000)
 ARGUMENT: Final = TextFormat("an argument", ARGUMENT_BYTES)
 COMMAND: Final = TextFormat("a command: it is blank", ARGUMENT_BYTES, r"[\s\S]*\S[\s\S]*")
 PATH: Final = TextFormat("a path: it is empty", 4095, r"[\s\S]+")
-
-
-def reserved_env_message(name: str) -> str | None:
-    """Return a message if the name of a variable is reserved."""
-    if not name.startswith(_RESERVED):
-        return None
-    return f"{quoted(name)} is reserved: Workron sets variables that begin with {_RESERVED}"
 
 
 MAX_DURATION: Final = timedelta(days=3650)

@@ -76,8 +76,6 @@ class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check both texts."""
         _check_text("name", self.name, formats.ENV_NAME)
         _check_text("value", self.value, formats.ENV_VALUE)
-        if problem := formats.reserved_env_message(self.name):
-            raise ValueError(problem)
 
 
 class BackoffPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

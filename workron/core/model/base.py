@@ -129,59 +129,37 @@ _SUBDOMAIN: Final = rf"{formats.LABEL_PATTERN}(\.{formats.LABEL_PATTERN})*"
 _QUALIFIED: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 
-def _unreserved(name: str) -> str:
-    if problem := formats.reserved_env_message(name):
-        raise ValueError(problem)
-    return name
-
-
-ObjectName = Annotated[
-    str,
-    Format(
-        TextFormat(
-            "a name: lowercase letters, digits, '-' and '.', a letter or digit at both ends",
-            253,
-            _SUBDOMAIN,
-        )
-    ),
-]
-GenerateName = Annotated[
-    str,
-    Format(
-        TextFormat(
-            "a prefix of a name: lowercase letters, digits, '-' and '.', a letter or digit first",
-            248,
-            rf"({formats.LABEL_PATTERN}\.)*[a-z0-9][-a-z0-9]*",
-        )
-    ),
-]
+_OBJECT_NAME: Final = TextFormat(
+    "a name: lowercase letters, digits, '-' and '.', a letter or digit at both ends",
+    253,
+    _SUBDOMAIN,
+)
+ObjectName = Annotated[str, Format(_OBJECT_NAME)]
+_GENERATE_NAME: Final = TextFormat(
+    "a prefix of a name: lowercase letters, digits, '-' and '.', a letter or digit first",
+    248,
+    rf"({formats.LABEL_PATTERN}\.)*[a-z0-9][-a-z0-9]*",
+)
+GenerateName = Annotated[str, Format(_GENERATE_NAME)]
 Label = Annotated[str, Format(formats.LABEL)]
 PoolName = Annotated[str, Format(formats.POOL_NAME)]
 
-LabelKey = Annotated[
-    str,
-    Format(
-        TextFormat(
-            "a label's key: up to 63 letters, digits, '-', '_' or '.', after an optional 'prefix/'",
-            317,
-            rf"({_SUBDOMAIN}/)?{_QUALIFIED}",
-        )
-    ),
-]
-LabelValue = Annotated[
-    str,
-    Format(
-        TextFormat(
-            "a label's value: letters, digits, '-', '_' or '.', a letter or digit at both ends",
-            63,
-            rf"({_QUALIFIED})?",
-        )
-    ),
-]
+_LABEL_KEY: Final = TextFormat(
+    "a label's key: up to 63 letters, digits, '-', '_' or '.', after an optional 'prefix/'",
+    317,
+    rf"({_SUBDOMAIN}/)?{_QUALIFIED}",
+)
+LabelKey = Annotated[str, Format(_LABEL_KEY)]
+_LABEL_VALUE: Final = TextFormat(
+    "a label's value: letters, digits, '-', '_' or '.', a letter or digit at both ends",
+    63,
+    rf"({_QUALIFIED})?",
+)
+LabelValue = Annotated[str, Format(_LABEL_VALUE)]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=100)]
 """Labels of pods and nodes; the API server limits those of the object itself."""
 
-EnvName = Annotated[str, Format(formats.ENV_NAME), AfterValidator(_unreserved)]
+EnvName = Annotated[str, Format(formats.ENV_NAME)]
 EnvValue = Annotated[str, Format(formats.ENV_VALUE)]
 
 Argument = Annotated[str, Format(formats.ARGUMENT)]
