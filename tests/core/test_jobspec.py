@@ -188,3 +188,8 @@ def test_spec_is_read_once_when_texts_are_equal() -> None:
     one, other = jobspec.of_text('{"command": "once"}'), jobspec.of_text('{"command": "once"}')
     assert one is other
     assert one.command is other.command
+
+
+def test_spec_is_read_when_its_text_is_a_json_string() -> None:
+    quoted = json.dumps('{"command": "x"}')
+    assert jobspec.of_text(quoted).command == Command("x")

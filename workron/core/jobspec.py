@@ -150,8 +150,12 @@ class Spec:
 
 @functools.lru_cache(_CACHED_SPECS)
 def of_text(text: str) -> Spec:
-    """Return the spec of a stored text: the same object for all jobs of one array."""
-    return Spec(json.loads(text))
+    """Return the spec of a stored text: the same object for all jobs of one array.
+
+    PostgreSQL sends the text as a JSON string, like items and inputs.
+    """
+    body = json.loads(text)
+    return Spec(json.loads(body) if isinstance(body, str) else body)
 
 
 _CLAMPED: Final = {"outputLimitBytes": OUTPUT_LIMIT["le"], "outputStreamBytes": OUTPUT_STREAM["le"]}

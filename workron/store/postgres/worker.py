@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _CLAIM_COLUMNS: Final = 13
 """The columns of a claim are the last of a row, in this order."""
-_CACHED_SPECS: Final = 16
 _ALL_ACCEPTED: Final = [types.ReportResult.ACCEPTED]
 
 
@@ -111,18 +110,12 @@ def _claimed_jobs(rows: Sequence[Record]) -> list[types.ClaimedJob]:
     for row in rows:
         *values, item, spec, inputs = row[-_CLAIM_COLUMNS:]
         values += [
-            _read_spec(spec),
+            jobspec.of_text(spec),
             None if item is None else json.loads(json.loads(item)),
             *((None, False) if inputs is None else read_inputs(inputs)),
         ]
         jobs.append(types.ClaimedJob(*values))
     return jobs
-
-
-@functools.lru_cache(_CACHED_SPECS)
-def _read_spec(text: str) -> jobspec.Spec:
-    """Decode a spec, which is sent as JSON in a JSON string, like items and inputs."""
-    return jobspec.Spec(json.loads(json.loads(text)))
 
 
 def _read_inputs(text: str) -> tuple[Any, bool]:
