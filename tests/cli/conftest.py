@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import gc
 import io
+import json
 import pathlib
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,16 @@ def start() -> Iterator[Start]:
     for process in started:
         with process:
             process.kill()
+
+
+def read_log_until(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    """Read the JSON log of a process up to this event, and return its line."""
+    assert process.stdout is not None
+    for text in process.stdout:
+        line: dict[str, Any] = json.loads(text)
+        if line["event"] == event:
+            return line
+    raise AssertionError(f"the process ended without the event {event}")
 
 
 @pytest.fixture

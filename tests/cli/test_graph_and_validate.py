@@ -1,13 +1,8 @@
 """The commands that need no jobs: graph, validate, migrate, version and help."""
 
-import pathlib
-from collections.abc import Callable
-
 import pytest
 
-from tests.cli.conftest import Call
-
-Write = Callable[..., pathlib.Path]
+from tests.cli.conftest import Call, Write
 
 _FLOW = (
     "name: a, command: 'true'",

@@ -1,36 +1,20 @@
 """`--health` of `workron worker` and `workron maintain` as processes."""
 
-import json
-import pathlib
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write, read_log_until
 from tests.cli.http_client import request, samples
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
 
 _HEALTH_OPTIONS = ["--health", "127.0.0.1:0", "--log", "json"]
 
 
-def _read_log_until(process: subprocess.Popen[str], event: str) -> dict[str, str]:
-    """Read the log of a process up to this event."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        result: dict[str, str] = json.loads(line)
-        if result["event"] == event:
-            return result
-    raise AssertionError(f"the process ended without the event {event}")
-
-
 def _port(process: subprocess.Popen[str]) -> int:
-    return int(_read_log_until(process, "health endpoint started")["address"].rpartition(":")[2])
+    return int(read_log_until(process, "health endpoint started")["address"].rpartition(":")[2])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -44,9 +28,9 @@ def test_worker_serves_health_and_metrics(call: Call, start: Start, write: Write
     worker = start("worker", "--store", url, "--slots", 3, *_HEALTH_OPTIONS)
     port = _port(worker)
     assert request(port, "/healthz").status == 200
-    _read_log_until(worker, "worker registered")
+    read_log_until(worker, "worker registered")
     assert request(port, "/readyz").body == "ok\n"
-    _read_log_until(worker, "attempt ended")
+    read_log_until(worker, "attempt ended")
     # The report is stored a moment later.
     while not (seen := samples(request(port, "/metrics").body)).get(
         "workron_worker_attempts_total Failed ExitCode"
@@ -66,9 +50,9 @@ def test_draining_worker_is_alive_and_not_ready(
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
     worker = start("worker", "--store", url, *_HEALTH_OPTIONS)
     port = _port(worker)
-    _read_log_until(worker, "attempt running")
+    read_log_until(worker, "attempt running")
     worker.send_signal(signal.SIGTERM)
-    _read_log_until(worker, "worker draining")
+    read_log_until(worker, "worker draining")
     while (answer := request(port, "/readyz")).status == 200:
         pass
     assert answer.body == "this worker is draining: it claims nothing any more\n"

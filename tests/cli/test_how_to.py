@@ -6,16 +6,13 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable
 from urllib import parse
 
 import asyncpg
 import pytest
 import yaml
 
-from tests.cli.conftest import Call
-
-Write = Callable[..., pathlib.Path]
+from tests.cli.conftest import Call, Start, Write
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PAGE = (_ROOT / "docs/how-to/workers-without-a-cluster.md").read_text()
@@ -41,7 +38,7 @@ def test_workflow_ends_when_the_commands_of_the_guide_are_run(tmp_path: pathlib.
 
 
 async def test_worker_runs_when_its_role_was_created_as_in_the_guide(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
     write: Write,
     fresh_database: str,
     monkeypatch: pytest.MonkeyPatch,

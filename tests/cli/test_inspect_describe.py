@@ -4,12 +4,8 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
-from collections.abc import Callable
 
-from tests.cli.conftest import Call
-
-Write = Callable[..., pathlib.Path]
+from tests.cli.conftest import Call, Start, Write
 
 
 def test_describe_explains_why_a_job_waits(call: Call, write: Write, url: str) -> None:
@@ -59,7 +55,7 @@ def test_describe_and_get_report_when_a_pool_has_no_worker(
 
 
 def test_describe_and_get_report_a_cancellation_before_it_takes_effect(
-    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, fresh_database: str,
+    call: Call, start: Start, write: Write, fresh_database: str,
     tmp_path: pathlib.Path,
 ) -> None:  # fmt: skip
     os.mkfifo(tmp_path / "on")
@@ -89,7 +85,7 @@ def test_describe_uses_singular_and_plural(call: Call, done: str) -> None:
 
 
 def test_describe_shows_the_first_run_when_a_job_waits_for_a_retry(
-    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, url: str
+    call: Call, start: Start, write: Write, url: str
 ) -> None:
     run = start("run", write("moody", command="exit 1", more="backoff: {initial: 1h}"),
                 "--store", url)  # fmt: skip

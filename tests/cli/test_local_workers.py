@@ -4,18 +4,15 @@ import contextlib
 import pathlib
 import tempfile
 import uuid
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Write
 from workron.cli import system_clock
 from workron.cli.local_workers import LocalWorkers, ensure_pools
 from workron.store import connect
 from workron.store.types import Registration
 from workron_worker.runner_client import RunnerExecutor
-
-Write = Callable[..., pathlib.Path]
 
 
 @pytest.mark.parametrize(

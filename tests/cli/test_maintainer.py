@@ -1,29 +1,15 @@
 """`workron maintain`: several processes may run, and one of them is elected."""
 
-import json
 import pathlib
 import random
 import signal
-import subprocess
 import uuid
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write, read_log_until
 from workron.cli import system_clock
 from workron.store import connect
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
-
-
-def _read_log_until(process: subprocess.Popen[str], event: str) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if json.loads(line)["event"] == event:
-            return
-    raise AssertionError(f"the process ended without saying: {event}")
 
 
 def test_workflow_ends_when_a_worker_and_a_maintainer_run(
@@ -47,7 +33,7 @@ async def test_maintainer_resigns_when_a_signal_arrives(
 ) -> None:
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=random.Random())
     maintainer = start("maintain", "--store", url)
-    _read_log_until(maintainer, "maintainer elected")
+    read_log_until(maintainer, "maintainer elected")
     assert not await store.elect(uuid.uuid4(), 10.0)
     maintainer.send_signal(number)
     maintainer.communicate()

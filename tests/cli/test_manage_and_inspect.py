@@ -3,15 +3,12 @@
 import json
 import pathlib
 import re
-from collections.abc import Callable
 from typing import Never
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Write
 from workron.store.sqlite.store import SqliteStore
-
-Write = Callable[..., pathlib.Path]
 
 
 def test_submit_acknowledges_and_exits(call: Call, write: Write, url: str) -> None:

@@ -1,15 +1,11 @@
 """`workron migrate --timeout`, as the chart's controller starts at the same time as the server."""
 
 import pathlib
-import subprocess
-from collections.abc import Callable
 from urllib import parse
 
 import pytest
 
-from tests.cli.conftest import Call
-
-Start = Callable[..., subprocess.Popen[str]]
+from tests.cli.conftest import Call, Start
 
 
 def _url_in(folder: pathlib.Path, dsn: str) -> str:

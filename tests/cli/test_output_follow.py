@@ -7,16 +7,13 @@ import pathlib
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write
 from tests.cli.test_terminal import Terminal
 from workron.cli.formatting import open_sink
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
 
 
 @contextlib.contextmanager

@@ -2,13 +2,10 @@
 
 import json
 import pathlib
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
-
-Write = Callable[..., pathlib.Path]
+from tests.cli.conftest import Call, Write
 
 
 def test_run_exits_with_0_when_all_succeeded(call: Call, write: Write) -> None:

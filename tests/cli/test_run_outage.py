@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import workron
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Write
 from workron.cli import stores
 from workron.core import errors
 from workron.retry import RetryBackoff
@@ -18,7 +18,6 @@ from workron.store.postgres.store import PostgresStore
 from workron.store.sqlite.store import SqliteStore
 from workron.telemetry import logging
 
-Write = Callable[..., pathlib.Path]
 FailStore = Callable[..., None]
 
 

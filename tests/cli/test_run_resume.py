@@ -7,16 +7,12 @@ import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write
 from workron.cli import system_clock
 from workron.store import connect
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
 
 # The first attempt of `second` writes its pid, and waits. A later one checks whether that process
 # still runs: a dead process has no command line.

@@ -6,13 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.conftest import Start
 from workron.cli.signals import SignalledService
-
-Start = Callable[..., subprocess.Popen[str]]
 
 _SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 

@@ -3,15 +3,11 @@
 import os
 import pathlib
 import sqlite3
-import subprocess
-from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write
 from workron.core import errors
-
-Write = Callable[..., pathlib.Path]
 
 
 def test_run_creates_the_schema_when_the_database_is_empty(
@@ -49,7 +45,7 @@ def test_hint_names_migrate_when_the_database_is_empty(
 
 def test_run_resumes_in_postgresql_when_its_process_was_killed(
     call: Call,
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
     write: Write,
     tmp_path: pathlib.Path,
     fresh_database: str,

@@ -5,9 +5,8 @@ import pathlib
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 
-Write = Callable[..., pathlib.Path]
+from tests.cli.conftest import Write
 
 
 class Terminal:

@@ -7,19 +7,15 @@ import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write, read_log_until
 from tests.store.postgres import roles
 from workron.cli import local_workers, system_clock
 from workron.store import connect
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
 
 _STAY = "echo $$ > {0}/on; cat {0}/go"
 
@@ -37,15 +33,6 @@ def _row(call: Call, url: str, name: str = "hello") -> dict[str, Any]:
     [row] = result["items"]
     status: dict[str, Any] = row["status"]
     return status
-
-
-def _read_log_until(process: subprocess.Popen[str], event: str) -> None:
-    """Read the log of a process up to this event."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if json.loads(line)["event"] == event:
-            return
-    raise AssertionError(f"the process ended without the event {event}")
 
 
 def _token(url: str, lease_seconds: float | None = None, pool: str = "default") -> str:
@@ -170,7 +157,7 @@ def test_running_job_finishes_when_the_worker_drains(
     (fifos / "on").read_text()
     call("submit", write("later"), "--store", url)
     worker.send_signal(signal.SIGTERM)
-    _read_log_until(worker, "worker draining")
+    read_log_until(worker, "worker draining")
     (fifos / "go").write_text("")
     worker.communicate()
     assert worker.returncode == 0
@@ -180,7 +167,7 @@ def test_running_job_finishes_when_the_worker_drains(
 def test_signal_changes_nothing_when_the_worker_is_exiting(start: Start, url: str) -> None:
     _token(url)
     worker = start("worker", "--store", url)
-    _read_log_until(worker, "worker registered")
+    read_log_until(worker, "worker registered")
     for _ in range(1000):
         worker.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -205,11 +192,11 @@ def test_job_is_stopped_and_requeued_without_a_failure_when_it_outlasts_the_grac
     worker = start("worker", "--store", url, "--grace", grace)
     pid = (fifos / "on").read_text().strip()
     worker.send_signal(signal.SIGTERM)
-    _read_log_until(worker, "worker draining")
+    read_log_until(worker, "worker draining")
     # Two signals that arrive at once count as one.
     if signals == 2:
         worker.send_signal(signal.SIGTERM)
-    _read_log_until(worker, "stopping running jobs and requeueing them")
+    read_log_until(worker, "stopping running jobs and requeueing them")
     worker.communicate()
     assert worker.returncode == 0
     assert not _is_alive(int(pid))

@@ -1,19 +1,15 @@
 """The isolation options of `workron worker`."""
 
 import os
-import pathlib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Write
 from tests.runner import spare_uids
 from workron.cli import worker
 from workron.core import errors
 from workron_runner import sandbox
-
-Write = Callable[..., pathlib.Path]
 
 _UNSET: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
 

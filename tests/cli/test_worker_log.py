@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import subprocess
-from collections.abc import Callable
 from typing import Any
 from urllib import parse
 
@@ -14,13 +13,9 @@ import asyncpg
 import pytest
 import structlog
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write
 from tests.store.postgres import roles
 from workron.telemetry import logging
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., subprocess.Popen[str]]
-
 
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = f"00-{_TRACE}-00f067aa0ba902b7-01"

@@ -4,19 +4,15 @@ import json
 import pathlib
 import signal
 import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Start, Write
 from tests.runner.fake_agent import COMMAND, environment
 from workron.cli import worker
 from workron.core import errors
 from workron_worker.runner_connection import ChildRunners, SocketRunners
-
-Write = Callable[..., pathlib.Path]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 _SOCKET = pathlib.Path("/workron/socket")
 _USUAL: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
