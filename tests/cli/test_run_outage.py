@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import workron
 from tests.cli.conftest import Call, Write
 from workron.cli import stores
 from workron.core import errors
@@ -16,7 +15,6 @@ from workron.scheduling import wait
 from workron.store import connect
 from workron.store.postgres.store import PostgresStore
 from workron.store.sqlite.store import SqliteStore
-from workron.telemetry import logging
 
 FailStore = Callable[..., None]
 
@@ -149,11 +147,3 @@ def test_run_terminates_its_commands_when_the_store_fails(
     assert (tmp_path / "ended").exists()
     assert "State      Queued" in call("describe", "hello", "--store", url).out
     assert call("run", job, "--store", url).code == 0
-
-
-def test_dropped_log_events_exist() -> None:
-    package = pathlib.Path(workron.__file__).parent
-    worker = package.parent / "worker_image" / "workron_worker"
-    texts = [path.read_text() for path in [*worker.glob("*.py"), *package.rglob("maintainer.py")]]
-    assert {event for event in logging._OUTAGE_EVENTS
-            if not any(f'_log.warning("{event}"' in text for text in texts)} == set()  # fmt: skip

@@ -24,6 +24,7 @@ import structlog
 from workron.core import errors, lease
 from workron.core.ids import SessionKey
 from workron.store.types import HeartbeatReply, Session
+from workron.telemetry.logging import STORE_OUTAGE
 from workron_worker.claims import Claims, ClaimSnapshot
 from workron_worker.config import AgentConfig, AgentDependencies
 
@@ -128,7 +129,7 @@ class Heartbeat:
             self._handler.session_lost()
             return
         reason = str(error) or f"no answer within {timeout_seconds:.1f} s"
-        _log.warning("heartbeat not answered", error=reason)
+        _log.warning("heartbeat not answered", event_id=STORE_OUTAGE, error=reason)
         if self.is_late:
             self._handler.lease_may_have_expired()
 

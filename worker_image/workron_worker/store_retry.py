@@ -17,6 +17,7 @@ import structlog
 from workron import retry
 from workron.core import errors
 from workron.core.clock import Clock
+from workron.telemetry.logging import STORE_OUTAGE
 
 Answer = TypeVar("Answer")
 
@@ -82,4 +83,9 @@ class StoreRetry:
 
 
 def _log_retry(error: Exception, pause: float) -> None:
-    _log.warning("store unavailable, retrying", error=str(error), pause_seconds=pause)
+    _log.warning(
+        "store unavailable, retrying",
+        event_id=STORE_OUTAGE,
+        error=str(error),
+        pause_seconds=pause,
+    )

@@ -29,6 +29,7 @@ import structlog
 
 from workron.core import errors, lease
 from workron.retry import RetryBackoff, retry
+from workron.telemetry.logging import STORE_OUTAGE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -210,4 +211,4 @@ class Maintainer:
 
 
 def _log_retry(error: Exception, _: float) -> None:
-    _log.warning("maintenance failed, retrying", error=str(error))
+    _log.warning("maintenance failed, retrying", event_id=STORE_OUTAGE, error=str(error))

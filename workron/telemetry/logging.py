@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 
 DEBUG: Final = "WORKRON_DEBUG"
-_OUTAGE_EVENTS: Final = frozenset(
-    {"store unavailable, retrying", "heartbeat not answered", "maintenance failed, retrying"}
-)
-"""Logged at each retry by each worker. `workron run` reports an outage once itself."""
+STORE_OUTAGE: Final = "store_outage"
+"""The `event_id` of what each worker logs at each retry. `workron run` reports an outage once."""
 
 
 def load_lean() -> None:
@@ -176,6 +174,6 @@ def _drop_outage_events(
 ) -> MutableMapping[str, Any]:
     import structlog
 
-    if event["event"] in _OUTAGE_EVENTS:
+    if event.get("event_id") == STORE_OUTAGE:
         raise structlog.DropEvent
     return event
