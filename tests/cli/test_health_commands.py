@@ -48,7 +48,7 @@ def test_draining_worker_is_alive_and_not_ready(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
-    worker = start("worker", "--store", url, *_HEALTH_OPTIONS)
+    worker = start("worker", "--store", url, "--heartbeat", "100ms", *_HEALTH_OPTIONS)
     port = _port(worker)
     read_log_until(worker, "attempt running")
     worker.send_signal(signal.SIGTERM)

@@ -57,7 +57,7 @@ def test_long_attempt_is_logged_before_its_end(
 ) -> None:
     os.mkfifo(tmp_path / "go")
     call("submit", write("hello", command=f"cat {tmp_path / 'go'}"), "--store", url)
-    worker = start("worker", "--store", url, "--max-jobs", "1")
+    worker = start("worker", "--store", url, "--max-jobs", "1", "--heartbeat", "100ms")
     assert worker.stdout is not None
     runs = next(line for line in worker.stdout if "attempt" in line)
     (tmp_path / "go").write_text("")
@@ -129,7 +129,7 @@ async def test_log_has_no_value_of_an_environment_and_no_credential(
         assert password
         monkeypatch.setenv("WORKRON_TOKEN", "planted-token")
         url = role.dsn.replace(password, "planted-password")
-        worker = start("worker", "--store", url, "--max-jobs", "5")
+        worker = start("worker", "--store", url, "--max-jobs", "5", "--heartbeat", "100ms")
         await asyncio.to_thread((tmp_path / "on").read_text)
         await admin.execute(f"ALTER ROLE {role.name} NOLOGIN")
         await admin.execute(_TERMINATE, role.name)
