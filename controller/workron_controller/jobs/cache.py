@@ -161,7 +161,7 @@ class ObjectCache:
         return len(self._objects)
 
     def __iter__(self) -> Iterator[CachedObject]:
-        # A copy: the loop may wait, and metrics are read in another thread.
+        # A copy: callers await while they iterate, and metrics are read in another thread.
         return iter(list(self._objects.values()))
 
     def get(self, uid: UUID) -> CachedObject | None:

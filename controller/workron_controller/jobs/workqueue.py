@@ -62,7 +62,9 @@ class Workqueue:
     @property
     def lag(self) -> float:
         """The seconds since the oldest unprocessed object was added."""
-        times = [*(since for since, _ in self._queued.values()), *self._in_progress.values()]
+        # Copies: metrics are read in another thread.
+        queued, in_progress = [*self._queued.values()], [*self._in_progress.values()]
+        times = [*(since for since, _ in queued), *in_progress]
         return self._clock.monotonic() - min(times) if times else 0.0
 
     def add(self, item: QueuedObject) -> None:

@@ -60,6 +60,23 @@ async def test_lag_counts_from_the_oldest_object_that_is_not_submitted() -> None
     taking.cancel()
 
 
+async def test_lag_is_read_in_another_thread_when_objects_are_added_and_taken() -> None:
+    queue = Workqueue(ManualClock())
+    for number in range(10_000):
+        queue.add(_item(number))
+
+    def read() -> None:
+        for _ in range(500):
+            assert queue.lag == 0
+
+    reading = asyncio.create_task(asyncio.to_thread(read))
+    while not reading.done():
+        for item in await queue.take(100, 1_000_000):
+            queue.add(item)
+        await asyncio.sleep(0)
+    await reading
+
+
 async def test_queue_overflows_when_its_objects_have_too_many_bytes() -> None:
     queue = Workqueue(ManualClock())
     for number in range(60):
