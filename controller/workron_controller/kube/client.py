@@ -144,7 +144,8 @@ class ApiClient:
             raise
         finally:
             if request.body is not None:
-                self.write_counter.labels(request.verb, request.path.plural, outcome).inc()
+                resource = request.path.rbac_resource
+                self.write_counter.labels(request.verb, resource, outcome).inc()
 
     async def _send_once(self, request: _Request, endpoint: ApiEndpoint) -> dict[str, Any]:
         name = f"{request.verb} {request.path}"

@@ -103,7 +103,7 @@ _BY_CODE: Final[dict[int, tuple[type[ApiError], str]]] = {
         "; the token or certificate is wrong or has expired: renew it",
     ),
 }
-"""Error and advice of the codes with one meaning."""
+"""Error and advice of the codes that `from_response` does not handle itself."""
 
 
 def from_response(
@@ -123,7 +123,7 @@ def from_response(
     text = (status.message or body.decode(errors="replace")).strip()
     text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
     message = f"{verb} {path}: {code} {text}".rstrip()
-    # Else the resource is missing, not an object of it.
+    # If not, a 404 says that the server does not know the resource.
     is_about_object = status.details.kind in {path.resource.plural, "namespaces"}
     match code:
         case HTTPStatus.TOO_MANY_REQUESTS:
@@ -168,6 +168,6 @@ def _is_about_uid(status: _Status, *, tests_uid: bool) -> bool:
 def _missing_permission(verb: str, path: ResourcePath) -> str:
     role = f"Role in namespace {path.namespace}" if path.namespace else "ClusterRole"
     return (
-        f"to allow it, add the verb {verb} on {path.plural} of API group"
+        f"to allow it, add the verb {verb} on {path.rbac_resource} of API group"
         f' "{path.resource.group}" to a {role}'
     )

@@ -50,7 +50,7 @@ class ResourcePath:
         return "/".join([prefix, resource.version, *quoted])
 
     @property
-    def plural(self) -> str:
+    def rbac_resource(self) -> str:
         """The resource as RBAC and metrics name it, such as `workronjobs/status`."""
         plural = self.resource.plural
         return f"{plural}/{self.subresource}" if self.subresource else plural
