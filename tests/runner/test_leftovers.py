@@ -100,3 +100,16 @@ def test_cleanup_is_incomplete_when_processes_cannot_be_seen(
 ) -> None:
     monkeypatch.setattr(leftovers, "_PROC", tmp_path)
     assert leftovers.clean_up_boot(uuid.uuid4()) == leftovers.CleanupResult(0, is_complete=False)
+
+
+def test_running_runner_is_spared_when_another_folder_is_named_after_its_boot(
+    start: Callable[..., int], is_running: Callable[[int], bool], tmp_path: pathlib.Path
+) -> None:
+    boot = uuid.uuid4()
+    workspace.boot_folder(boot).mkdir()
+    lock = workspace.lock_folder(workspace.boot_folder(boot))
+    (tmp_path / f"workron-{boot}").mkdir()
+    pid = start("sleep 1000", boot=boot)
+    leftovers.clean_up_lost_runners()
+    os.close(lock)
+    assert is_running(pid)

@@ -126,3 +126,18 @@ def test_pending_starts_are_killed_first_when_the_agent_sends_shutdown(agent: Fa
     agent.send(protocol.Shutdown())
     agent.wait_for_shutdown()
     assert [agent.ended(claim).cause for claim in claims] == ["kill"] * 5
+
+
+@pytest.mark.parametrize("options", [(), ("--try-isolate",)])
+def test_no_descriptor_is_left_when_commands_have_ended_or_were_refused(
+    tmp_path: pathlib.Path, options: tuple[str, ...]
+) -> None:
+    with FakeAgent(tmp_path, *options) as agent:
+        descriptors = pathlib.Path(f"/proc/{agent.child.pid}/fd")
+        agent.ended(agent.run("true"))
+        before = len(list(descriptors.iterdir()))
+        for _ in range(10):
+            agent.ended(agent.run("true"))
+            agent.refused(agent.run(["/no/such/program"]))
+        # Not exact: the runner opens files of /proc at any time.
+        assert len(list(descriptors.iterdir())) < before + 10

@@ -11,7 +11,7 @@ from tests.controller.workerpools.fake_cluster import FakeCluster, conditions
 from workron.core import errors
 from workron.store.api import Store
 from workron_controller.kube import resources
-from workron_controller.kube.errors import ForbiddenError
+from workron_controller.kube.errors import ForbiddenError, UnreachableError
 from workron_controller.kube.events import InvolvedObject
 
 
@@ -89,6 +89,19 @@ async def test_pauses_grow_when_the_status_write_is_forbidden(
     cluster.stop_failing()
     for _ in range(150):
         await harness.round(controller, 2)
+    assert conditions(pool)["not Ready"] == "Starting"
+
+
+async def test_status_is_written_in_the_next_round_when_the_api_server_is_back(
+    harness: PoolHarness, cluster: FakeCluster
+) -> None:
+    pool = cluster.apply_pool("lab", "gpu", replicas=1)
+    controller = harness.new_controller()
+    cluster.fail("status", resources.WORKERPOOLS, UnreachableError("no answer"), times=5)
+    for _ in range(5):
+        await harness.round(controller, 2)
+        assert "status" not in pool
+    await harness.round(controller, 2)
     assert conditions(pool)["not Ready"] == "Starting"
 
 
