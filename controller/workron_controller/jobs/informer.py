@@ -31,7 +31,7 @@ _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 2.0
-"""The watches of Kopf are cancelled again after this time."""
+"""How often the tasks of Kopf that have not stopped are cancelled again."""
 _PAGE_SIZE: Final = 500
 _IDENTITY: Final[Any] = "workron-controller"
 """Peering is off, but Kopf would look up the name of the user, and a pod has none."""
@@ -129,7 +129,8 @@ class Informer:
         stopping = asyncio.create_task(kopf.run_tasks(tasks, ignored=[this]))
         while not (await asyncio.wait([stopping], timeout=self._stop_seconds))[0]:
             # A watch of Kopf can ignore its cancellation, in a race with a new connection, and then
-            # waits forever for new credentials.
+            # waits forever for new credentials. The root tasks are not cancelled again: they wait
+            # for other tasks, and one of them closes the connections at the end.
             for task in asyncio.all_tasks().difference([this, stopping], tasks):
                 task.cancel()
         stopping.result()

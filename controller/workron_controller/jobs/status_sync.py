@@ -198,7 +198,7 @@ def _for_cluster(cached: CachedObject, shown: JobStatus | WorkflowStatus, now: d
 def _with_conditions(
     cached: CachedObject, values: Sequence[ConditionValue], generation: int, now: datetime
 ) -> Status:
-    """Return the generation, and the conditions with the times since when they hold."""
+    """Return the observed generation and the conditions, each with its transition time."""
     before = cached.status.get("conditions")
     merged = conditions.merge_conditions(
         values, before if isinstance(before, list) else (), generation, now
