@@ -8,17 +8,20 @@ LANGUAGE sql STABLE
 AS $$
     WITH this_group AS MATERIALIZED (
         SELECT g.id, r.last FROM workron.job g JOIN workron.run r ON r.id = g.run WHERE g.id = _job
-    )
-    SELECT up.job, coalesce(up.kind, j.kind), coalesce(up.name, j.name), j.index, up.condition, j.state
-    FROM (
-        SELECT upstream AS job, NULL::text AS kind, NULL::text AS name, condition
-        FROM workron.edge WHERE downstream = _job
+    ), upstream AS (
+        SELECT j.job, j.kind, j.name, j.index, coalesce(
+                   (SELECT e.condition FROM workron.edge e WHERE e.upstream = j.job AND e.downstream = _job),
+                   (SELECT m.group_condition FROM workron.job m WHERE m.id = j.job)) AS condition, j.state
+        FROM workron.get_jobs(ARRAY(
+            SELECT e.upstream FROM workron.edge e WHERE e.downstream = _job
+            UNION ALL
+            SELECT m.id FROM this_group g
+            JOIN workron.job m ON m.id BETWEEN g.id + 1 AND g.last AND m.group_id = g.id
+        )) j
         UNION ALL
-        SELECT NULL, u.kind, u.name, u.condition
+        SELECT NULL, u.kind, u.name, NULL, u.condition, NULL
         FROM workron.external_dependency u WHERE u.downstream = _job
-        UNION ALL
-        SELECT m.id, NULL, NULL, m.group_condition
-        FROM this_group g JOIN workron.job m ON m.id BETWEEN g.id + 1 AND g.last AND m.group_id = g.id
-    ) up LEFT JOIN LATERAL (SELECT * FROM workron.get_jobs(ARRAY[up.job])) j ON up.job IS NOT NULL
-    ORDER BY j.state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped') NULLS FIRST, up.job
+    )
+    SELECT * FROM upstream
+    ORDER BY state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped') NULLS FIRST, job
 $$;
