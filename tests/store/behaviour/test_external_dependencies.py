@@ -143,6 +143,10 @@ async def test_cycle_is_rejected_and_shown(harness: Harness) -> None:
     ring = re.search(r"\b[abc] -> [abc] -> [abc] -> [abc]\b", str(refusal.value))
     assert ring is not None
     assert ring[0].startswith(ring[0][-1])
+    assert (
+        str(refusal.value)
+        == f"jobs wait for each other: {ring[0]}; remove one of these dependencies"
+    )
     assert len(await harness.store.list_runs()) == 2
 
 

@@ -97,8 +97,9 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
         # The driver cannot parse the URL.
         kind = errors.StoreLoginError
     if state == _CYCLE:
+        # Only the message: the text of the error also has the detail, which is for programs.
         named = getattr(cause, "detail", None) or ""
-        return errors.CycleError(str(cause), map(UUID, named.split()))
+        return errors.CycleError(cause.args[0], map(UUID, named.split()))
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__
