@@ -187,6 +187,56 @@ async def test_maintainer_retries_when_the_store_is_unavailable_and_resigns_at_t
     assert await elect(uuid.uuid4(), 10.0)
 
 
+async def test_jobs_are_queued_when_a_refresh_of_the_scan_starts_does_not_end(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshing, promoted, promote = asyncio.Event(), asyncio.Event(), store.promote
+
+    async def refresh() -> None:
+        refreshing.set()
+        await asyncio.Event().wait()
+
+    async def note(limit: int) -> int:
+        moved = await promote(limit)
+        if refreshing.is_set():
+            promoted.set()
+        return moved
+
+    monkeypatch.setattr(store, "refresh_scan_starts", refresh)
+    monkeypatch.setattr(store, "promote", note)
+    maintainer = Maintainer(store, clock, uuid.uuid4())
+    await maintainer.step()
+    run = asyncio.create_task(maintainer.run(_go_on))
+    await promoted.wait()
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_scan_starts_are_refreshed_again_when_a_refresh_has_failed(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[None] = []
+    twice = asyncio.Event()
+
+    async def refresh() -> None:
+        calls.append(None)
+        if len(calls) == 1:
+            raise errors.SchemaError("too old")
+        twice.set()
+
+    monkeypatch.setattr(store, "refresh_scan_starts", refresh)
+    maintainer = Maintainer(store, clock, uuid.uuid4(), round_seconds=0.0)
+    await maintainer.step()
+    run = asyncio.create_task(maintainer.run(_go_on))
+    await twice.wait()
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+
+
+async def _go_on(_: float) -> None:
+    """Wait for no work."""
+
+
 async def test_orphaned_claims_are_reaped_in_the_first_round(
     store: Store, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

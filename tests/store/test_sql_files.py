@@ -27,7 +27,7 @@ _PARTS = {
         *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
         *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
         "list_bulk_updates",
-        *("lock_ready_jobs", "ready_before_start", "read_scan_start", "refresh_scan_starts"),
+        *("lock_ready_jobs", "ready_before_start", "read_scan_start"),
         "count_rows_read",
         *("first_unread_page", "remember_read_pages"),
     },
@@ -37,10 +37,10 @@ _PARTS = {
         *("propagate_ends", "requeue", "mark_worker_dead", "reap_older_sessions"),
     },
 }
-# A submission copies its rows between the two.
-_METHODS_IN_PARTS = {
+# A submission copies its rows between the two. SQLite has no scan starts.
+_METHODS_IN_PARTS: dict[str, dict[str, set[str]]] = {
     "postgres": {"submit": {"submit_lock_names", "submit_link_runs"}},
-    "sqlite": {},
+    "sqlite": {"refresh_scan_starts": set()},
 }
 _NO_SQL = {"close", "wait_for_work"}
 _TRANSITION = re.compile(r"^-- (\w+) -> (\w+) \((\w+)\)$", re.MULTILINE)

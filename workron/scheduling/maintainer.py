@@ -12,6 +12,9 @@ One step of the elected maintainer:
                     expire      end jobs whose deadline has passed
     every 60 rounds reap orphans, and audit for jobs that wait although their upstreams have ended
 
+Beside the steps, which must not wait for it, it refreshes the scan starts of the store four times a
+second.
+
 A round takes one second, or less if a worker has a lease shorter than eight rounds: `LeaseObserver`
 needs at least four observations per lease. Steps repeat at once while they move jobs; otherwise the
 maintainer waits for a notification. A store that does not answer is asked again after a second.
@@ -61,6 +64,7 @@ _ROUNDS_PER_LEASE: Final = 8
 """Rounds per lease; `LeaseObserver` trusts observations at most a quarter of a lease apart."""
 _POLL_SECONDS: Final = 0.5
 _RESIGN_SECONDS: Final = 1.0
+_REFRESH_SECONDS: Final = 0.25
 _BATCH_SECONDS: Final = 0.02
 """Ends within this time are propagated together rather than one by one."""
 
@@ -141,6 +145,7 @@ class Maintainer:
 
     async def run(self, wait_for_work: Callable[[float], Awaitable[None]]) -> None:
         """Maintain until cancelled; a store that does not answer is asked again."""
+        refreshing = asyncio.create_task(self._refresh_scan_starts())
         try:
             while True:
                 if not await self._step_with_retry():
@@ -151,6 +156,8 @@ class Maintainer:
             self._metrics.why_hopeless = f"this maintainer has failed: {why}"
             raise
         finally:
+            refreshing.cancel()
+            await asyncio.gather(refreshing, return_exceptions=True)
             # If this fails, a successor has to wait until the lease of this one has expired.
             with contextlib.suppress(errors.StoreError, TimeoutError):
                 async with asyncio.timeout(_RESIGN_SECONDS):
@@ -173,6 +180,18 @@ class Maintainer:
             moved += self._metrics.count(Duty.PROMOTE, await self._store.promote(_BATCH))
             moved += self._metrics.count(Duty.PROPAGATE, await self._store.propagate(_BATCH))
         return moved
+
+    async def _refresh_scan_starts(self) -> None:
+        while True:
+            if self._is_elected:
+                # Any error is retried: without it, claims are slower and nothing else.
+                await retry(
+                    self._store.refresh_scan_starts,
+                    errors=errors.StoreError,
+                    backoff=RetryBackoff(self._longest_round, self._longest_round),
+                    on_retry=_log_retry,
+                )
+            await asyncio.sleep(_REFRESH_SECONDS)
 
     async def _step_with_retry(self) -> int:
         return await retry(

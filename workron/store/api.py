@@ -318,6 +318,9 @@ class MaintainerStore(Database, Protocol):
         """Requeue claims whose worker has no row."""
         return await self._step("reap_orphans", limit)
 
+    async def refresh_scan_starts(self) -> None:
+        """Move the positions at which claims begin to read; a bounded number of them."""
+
     async def promote(self, limit: int) -> int:
         """Move deferred jobs that are due to ready."""
         return await self._step("promote", limit)

@@ -1,4 +1,7 @@
-"""A database that was restored on another server: a migration revokes excess rights again."""
+"""A database that was restored on another server: a migration revokes excess rights again.
+
+It also renews the transactions of ready jobs, which the new server may number from lower on.
+"""
 
 import asyncio
 import random
@@ -12,6 +15,7 @@ import pytest
 from tests import postgres_server
 from tests.store.behaviour import plans
 from tests.store.postgres import roles
+from tests.store.postgres.stage import Stage
 from workron.store.postgres import schema
 from workron.store.postgres.store import open_postgres, open_worker
 from workron.store.types import PoolGrant
@@ -95,6 +99,17 @@ async def test_workers_have_no_excess_rights_when_the_database_was_migrated(
     worker = await open_worker(admitted.url, rng=random.Random())
     assert (await roles.register(worker, "token")).pool == "own"
     await worker.close()
+
+
+async def test_ready_jobs_have_current_transactions_when_a_restored_database_was_migrated(
+    stage: Stage,
+) -> None:
+    await stage.submit(plans.array(3))
+    await stage.sql.execute("UPDATE workron.ready SET inserted_by = '1000000000000'")
+    await schema.migrate(stage.dsn)
+    assert await stage.sql.fetchval(
+        "SELECT max(inserted_by) < pg_snapshot_xmax(pg_current_snapshot()) FROM workron.ready"
+    )
 
 
 async def test_migration_names_the_statements_when_rights_cannot_be_revoked(

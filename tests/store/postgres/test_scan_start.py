@@ -23,7 +23,7 @@ def _urgent() -> Plan:
 async def _refresh(stage: Stage, worker: WorkerActor) -> None:
     """Refresh the scan starts, once the server has counted the rows that a worker deleted."""
     await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
-    await stage.sql.execute("SELECT workron.refresh_scan_starts()")
+    await stage.sql.execute("SELECT workron.refresh_scan_starts(0)")
 
 
 async def _after_work(stage: Stage, ready: int = 0) -> WorkerActor:
@@ -178,11 +178,108 @@ async def test_start_is_removed_when_vacuum_has_removed_the_dead_rows(stage: Sta
 
 
 @pytest.mark.usefixtures("held")
-async def test_promotion_refreshes_the_start_when_it_is_due(stage: Stage) -> None:
+@pytest.mark.parametrize("count", [1, 3])
+async def test_claim_does_not_read_claimed_jobs_when_urgent_ones_were_claimed(
+    stage: Stage, count: int
+) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=count)))
+    await _refresh(stage, worker)
+    before = await index_entries_read(worker.store, "ready_claim_order")
+    assert {(await worker.claim_one()).run for _ in range(count)} == {"high"}
+    assert (await worker.claim_one()).run != "high"
+    await work(worker, batches=5, batch=1)
+    assert await index_entries_read(worker.store, "ready_claim_order") - before < _FEW
+
+
+@pytest.mark.usefixtures("held")
+async def test_urgent_jobs_are_claimed_first_when_they_are_too_many_for_the_list(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    await stage.submit(_urgent())
+    await _refresh(stage, worker)
+    await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=150)))
+    await _refresh(stage, worker)
+    assert await stage.sql.fetchval("SELECT early FROM workron.scan_start") == []
+    claimed = await worker.claim(151)
+    assert {job.run for job in claimed} == {"high", "urgent"}
+    assert (await worker.claim_one()).run not in {"high", "urgent"}
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("is_refreshed", [True, False])
+async def test_claim_finds_a_job_before_the_start_when_another_claim_has_locked_the_first(
+    stage: Stage, *, is_refreshed: bool
+) -> None:
+    worker = await _after_work(stage)
+    other = await stage.worker("other")
+    await stage.submit(plans.array(2, "late"))
+    if is_refreshed:
+        await _refresh(stage, worker)
+    await other.begin()
+    first = await other.claim_one()
+    assert (await worker.claim_one()).job != first.job
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_and_refresh_read_no_entries_when_a_submission_to_another_pool_is_open(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage)
+    user = await stage.actor()
+    await user.begin()
+    await user.submit([plans.array(MANY, "elsewhere", pool="other")])
+    before = await index_entries_read(worker.store, "ready_inserted_by")
+    assert not await worker.claim()
+    await _refresh(stage, worker)
+    assert await index_entries_read(stage.watcher, "ready_inserted_by") == before
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_and_refresh_read_few_entries_when_a_submission_was_open_in_the_last_refresh(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage)
+    user = await stage.actor()
+    await user.begin()
+    await user.submit([plans.array(MANY, "late")])
+    # Another transaction ends, so that the open one is within the snapshot's limits.
+    await stage.submit(plans.job("later", pool="other"))
+    await _refresh(stage, worker)
+    before = await index_entries_read(stage.watcher, "ready_inserted_by")
+    assert not await worker.claim()
+    await _refresh(stage, worker)
+    assert await index_entries_read(worker.store, "ready_inserted_by") - before < _FEW
+    assert await index_entries_read(stage.watcher, "ready_inserted_by") - before < _FEW
+    await user.commit()
+    assert len(await worker.claim(MANY)) == MANY
+
+
+@pytest.mark.usefixtures("held")
+async def test_promotion_does_not_wait_when_a_refresh_is_locked_out(stage: Stage) -> None:
     await _after_work(stage)
+    other = await stage.actor()
+    await other.begin()
+    await other.connection.execute("LOCK TABLE workron.scan_start")
+    promoter = await stage.actor()
+    promoting = await stage.start(promoter, promoter.promote(MANY))
+    assert promoting.done()
+
+
+@pytest.mark.usefixtures("held")
+async def test_refresh_goes_on_with_the_next_pool_when_the_last_one_read_many_entries(
+    stage: Stage,
+) -> None:
+    await _after_work(stage)
+    await stage.watcher.ensure_pool(plans.NAMESPACE, "other")
+    await stage.replace("refresh_scan_starts", "1000000", "1000")
     await stage.sql.execute("DELETE FROM workron.scan_start")
-    await (await stage.actor()).promote(MANY)
-    assert await stage.sql.fetchval(_STARTS) == 1
+    pools = [row["id"] for row in await stage.sql.fetch("SELECT id FROM workron.pool ORDER BY id")]
+    maintainer = await stage.actor()
+    for last in (pools[0], 0):
+        await maintainer.refresh_scan_starts()
+        assert maintainer.refreshed_pool == last
 
 
 async def test_pool_has_no_start_when_few_jobs_were_claimed(stage: Stage) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from workron.core import errors
 from workron.store import api, types
@@ -14,10 +13,6 @@ from workron.store.postgres.database import PostgresDatabase
 if TYPE_CHECKING:
     from workron.core.ids import JobId, WorkerId
     from workron.core.lease import HeartbeatVersion
-
-
-_REFRESH_SECONDS: Final = 0.25
-"""How often the starts of the claims' scans are refreshed."""
 
 
 class PostgresOperatorStore(PostgresDatabase, api.OperatorStore):
@@ -56,13 +51,11 @@ class PostgresOperatorStore(PostgresDatabase, api.OperatorStore):
 class PostgresMaintainerStore(PostgresDatabase, api.MaintainerStore):
     """`api.MaintainerStore`."""
 
-    _next_refresh = 0.0
+    refreshed_pool = 0
+    """The pool after which the next refresh goes on."""
 
-    async def promote(self, limit: int) -> int:
-        if time.monotonic() >= self._next_refresh:
-            self._next_refresh = time.monotonic() + _REFRESH_SECONDS
-            await self._call("refresh_scan_starts")
-        return await super().promote(limit)
+    async def refresh_scan_starts(self) -> None:
+        self.refreshed_pool = await self._call_value("refresh_scan_starts", self.refreshed_pool)
 
     async def reap(
         self, worker: WorkerId, *, version: HeartbeatVersion | None, charge_losses: bool = True

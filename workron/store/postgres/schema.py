@@ -35,6 +35,10 @@ _WORKERS: Final = """
     WHERE p.pronamespace = 'workron'::regnamespace AND p.proname = 'register'
     AND a.grantee <> p.proowner AND EXISTS (SELECT 1 FROM workron.list_excess_rights(r.rolname))
     ORDER BY 1"""
+# A server that a dump was restored on may count its transactions from a lower number.
+_RENEW_INSERTED_BY: Final = (
+    "UPDATE workron.ready SET inserted_by = DEFAULT WHERE inserted_by > pg_current_xact_id()"
+)
 _REVOKE: Final = "SELECT * FROM workron.revoke_excess_rights($1) AS statement"
 
 
@@ -126,6 +130,7 @@ async def _migrate(connection: Connection) -> list[str]:
             await functions.install_functions(connection)
             applied.append(f"functions {functions.known_version().number}")
         applied += await revoke_public_rights(connection)
+        await connection.execute(_RENEW_INSERTED_BY)
     return applied
 
 

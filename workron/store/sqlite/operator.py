@@ -74,6 +74,9 @@ def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
 class SqliteMaintainerStore(SqliteDatabase, api.MaintainerStore):
     """`api.MaintainerStore`."""
 
+    async def refresh_scan_starts(self) -> None:
+        """Do nothing: SQLite removes the index entries of claimed jobs at once."""
+
     async def reap(
         self, worker: WorkerId, *, version: HeartbeatVersion | None, charge_losses: bool = True
     ) -> ReapResult:

@@ -158,7 +158,7 @@ CREATE TABLE ready (
 -- The order of claims. Jobs that must run alone have an index of their own and do not slow it down.
 CREATE INDEX ready_claim_order ON ready (pool, (-priority), job) WHERE NOT alone;
 CREATE INDEX ready_alone ON ready (pool, priority DESC, job) WHERE alone;
-CREATE INDEX ready_inserted_by ON ready (inserted_by);
+CREATE INDEX ready_inserted_by ON ready (pool, inserted_by);
 
 -- Where claims begin to read `ready_claim_order`; the newest row of a pool counts, so that older row
 -- versions are not read. Unlogged: after a crash claims read from the beginning.
@@ -168,6 +168,8 @@ CREATE UNLOGGED TABLE scan_start (
     -- The negated priority.
     rank         integer NOT NULL,
     job          bigint NOT NULL,
+    -- Ready jobs before this position, in order.
+    early        bigint[] NOT NULL,
     snapshot     pg_snapshot NOT NULL,
     refreshed_at timestamptz NOT NULL,
     PRIMARY KEY (pool, id)

@@ -12,6 +12,6 @@ BEGIN
     IF _start.refreshed_at > workron.now() - interval '5 s' AND _start.refreshed_at <= workron.now() THEN
         RETURN _start;
     END IF;
-    RETURN ROW(NULL, _pool, -2147483647, 0, NULL, NULL)::workron.scan_start;
+    RETURN ROW(NULL, _pool, -2147483647, 0, '{}', NULL, NULL)::workron.scan_start;
 END
 $$;
