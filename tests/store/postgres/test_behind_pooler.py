@@ -28,6 +28,9 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker
 from tests.store.postgres import poolers
 
+# They repeat most of the behaviour suite.
+pytestmark = pytest.mark.slow
+
 _MODULES = [
     *(test_cancel, test_claim, test_complete, test_elect, test_suspend),
     *(test_output, test_promote, test_reap, test_submit, test_worker),
@@ -49,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kinds = ["pgbouncer"]
     if metafunc.function.__module__ in _ONCE:
         kinds.append("a connection a call")
-    metafunc.parametrize("ground", kinds, indirect=True)
+    metafunc.parametrize("database", kinds, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -59,22 +62,22 @@ def pooled_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def ground(request: pytest.FixtureRequest, pooled_database: str) -> PostgresUnderTest:
+def database(request: pytest.FixtureRequest, pooled_database: str) -> PostgresUnderTest:
     if request.param == "pgbouncer":
         return poolers.PgBouncerHarness(pooled_database, request.getfixturevalue("bouncer"))
     return poolers.NewConnectionHarness(pooled_database)
 
 
 @pytest.fixture
-async def harness(ground: PostgresUnderTest) -> AsyncIterator[Harness]:
-    await ground.clear()
-    made = Harness(ground, await ground.open())
+async def harness(database: PostgresUnderTest) -> AsyncIterator[Harness]:
+    await database.clear()
+    made = Harness(database, await database.open())
     try:
         yield made
         await made.check()
     finally:
         await made.close()
-        await ground.close()
+        await database.close()
 
 
 @pytest.fixture

@@ -12,7 +12,11 @@ from tests.store.postgres import large_database
 from tests.store.postgres.large_database import ReadCost, ReadCosts
 
 # Inserting two million jobs takes longer than a test may.
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("large_database")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("large_database"),
+]
 
 _SESSIONS = ["warmed", "not analyzed", "analyzed"]
 _LARGE_TABLES = {
