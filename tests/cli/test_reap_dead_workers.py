@@ -13,7 +13,7 @@ from workron.core.states import State
 from workron.store import connect
 from workron.store.api import Store
 from workron.store.types import Registration, Session
-from workron_runner import leftovers
+from workron_runner import boot_cleanup
 from workron_worker import identity
 
 
@@ -65,9 +65,8 @@ async def test_worker_is_not_reaped_when_its_processes_cannot_be_killed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _register(store, _dead_name())
-    monkeypatch.setattr(
-        leftovers, "clean_up_boot", lambda _: leftovers.CleanupResult(3, is_complete=False)
-    )
+    incomplete = boot_cleanup.CleanupResult(3, is_complete=False)
+    monkeypatch.setattr(boot_cleanup, "clean_up_boot", lambda _: incomplete)
     [line] = await local_workers.reap_dead_workers(store)
     assert "are requeued when its lease expires: some of its processes cannot be ended" in line
     assert len(await store.list_heartbeats()) == 1

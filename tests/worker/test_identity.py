@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import leftovers, workspace
+from workron_runner import boot_cleanup, workspace
 from workron_worker import identity
 
 _PRINT_NAME = "from workron_worker import identity; print(identity.process_name()); input()"
@@ -191,9 +191,8 @@ def test_record_is_kept_when_the_cleanup_is_incomplete(
     leftover: tuple[uuid.UUID, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = _write_record(leftover[0], _dead_name())
-    monkeypatch.setattr(
-        leftovers, "clean_up_boot", lambda _: leftovers.CleanupResult(1, is_complete=False)
-    )
+    incomplete = boot_cleanup.CleanupResult(1, is_complete=False)
+    monkeypatch.setattr(boot_cleanup, "clean_up_boot", lambda _: incomplete)
     identity.clean_up_dead_workers()
     assert record.exists()
 

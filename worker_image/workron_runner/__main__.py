@@ -11,7 +11,7 @@ import pathlib
 import socket
 import sys
 
-from workron_runner import leftovers, sandbox, spawn
+from workron_runner import boot_cleanup, sandbox, spawn
 from workron_runner.connection import FrameConnection, RunnerListener
 from workron_runner.runner import Runner
 from workron_runner.sandbox import TerminationSignals
@@ -129,7 +129,7 @@ def _accept_agent(
 ) -> socket.socket | None:
     # Before the path exists: an agent that connects relies on it that nothing else runs here.
     try:
-        leftovers.clean_up_lost_runners()
+        boot_cleanup.clean_up_lost_runners()
     except FileNotFoundError as error:
         parser.error(f"commands need a writable folder: {error.strerror}")
     if uids is not None:

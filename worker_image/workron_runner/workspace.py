@@ -1,8 +1,8 @@
 """The folder of each attempt, its environment, and the result file that the command writes.
 
 All workspaces of one boot are in one folder, named after the boot and locked while its runner
-lives, so that a later process can recognize and remove it (`leftovers`). Most commands never touch
-their folder, and creating and removing one costs as much as starting a command. Therefore a
+lives, so that a later process can recognize and remove it (`boot_cleanup`). Most commands never
+touch their folder, and creating and removing one costs as much as starting a command. Therefore a
 workspace without inputs is reused for the next attempt of the same uid if its fingerprint shows
 that nothing in it has changed. All others are removed by a thread (`FolderRemover`).
 """

@@ -6,7 +6,7 @@ worker is dead and not only out of sight. The worker of a pod is named after the
 nothing on this machine proves its death, but a newer session of the same name does.
 
 Each worker records its name in a file beside its folder. The next worker of the same user reads
-these records and cleans up after those that are dead (`workron_runner.leftovers`).
+these records and cleans up after those that are dead (`workron_runner.boot_cleanup`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Final
 
 import structlog
 
-from workron_runner import leftovers, workspace
+from workron_runner import boot_cleanup, workspace
 
 _PROC: Final = pathlib.Path("/proc")
 _START_FIELD: Final = 19
@@ -115,7 +115,7 @@ def clean_up_dead_workers() -> None:
         name = _read_record(record)
         if name is None or not is_dead(name):
             continue
-        result = leftovers.clean_up_boot(boot)
+        result = boot_cleanup.clean_up_boot(boot)
         _log.warning("cleaned up after dead worker", worker=name, **result._asdict())
         if result.is_complete:
             with contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ from uuid import UUID
 import structlog
 
 import workron_runner
-from workron_runner import event_loop, leftovers, protocol
+from workron_runner import boot_cleanup, event_loop, protocol
 from workron_runner.connection import FrameConnection
 from workron_runner.protocol import Frame, FrameKind, Hello, ProtocolError, Shutdown
 from workron_runner.uids import UidPool, UidRange
@@ -175,7 +175,7 @@ class SocketRunners:
         """Kill what carries the boot, where this process can see it."""
         # An agent that runs no commands of its own needs no folder for them.
         with contextlib.suppress(FileNotFoundError):
-            leftovers.clean_up_boot(boot)
+            boot_cleanup.clean_up_boot(boot)
 
 
 class SocketRunner(RunnerConnection):
@@ -246,7 +246,7 @@ class ChildRunners:
 
     def clean_up(self, boot: UUID) -> None:
         """Kill everything that carries the boot, or has one of the uids."""
-        leftovers.clean_up_boot(boot)
+        boot_cleanup.clean_up_boot(boot)
         if self.uids is not None:
             UidPool(self.uids).kill_all()
 

@@ -16,7 +16,7 @@ from workron.cli import gc_tuning, system_clock
 from workron.core import errors
 from workron.store import connect
 from workron.store.types import Registration
-from workron_runner import leftovers
+from workron_runner import boot_cleanup
 from workron_worker import identity
 from workron_worker.agent import Agent
 from workron_worker.config import AgentDependencies, Slots
@@ -148,11 +148,11 @@ async def reap_dead_workers(store: Store) -> Sequence[str]:
     for worker in await store.list_heartbeats():
         if not identity.is_dead(worker.name):
             continue
-        ended = await asyncio.to_thread(leftovers.clean_up_boot, worker.boot)
+        ended = await asyncio.to_thread(boot_cleanup.clean_up_boot, worker.boot)
         if not ended.is_complete:
             what = (
                 "some of its processes cannot be ended"
-                if leftovers.can_read_environments()
+                if boot_cleanup.can_read_environments()
                 else "this system cannot find its processes"
             )
             messages.append(

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import leftovers, workspace
+from workron_runner import boot_cleanup, workspace
+from workron_runner.boot_cleanup import CleanupResult
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_only_processes_of_the_boot_are_killed_when_others_are_running(
     boot, other = uuid.uuid4(), uuid.uuid4()
     mine, also_mine = start("sleep 1000", boot=boot), start("sleep 1000", boot=boot)
     other_boot, no_boot = start("sleep 1000", boot=other), start("sleep 1000")
-    assert leftovers.clean_up_boot(boot) == leftovers.CleanupResult(2, is_complete=True)
+    assert boot_cleanup.clean_up_boot(boot) == CleanupResult(2, is_complete=True)
     assert [is_running(pid) for pid in (mine, also_mine, other_boot, no_boot)] == [
         False, False, True, True,
     ]  # fmt: skip
@@ -58,7 +59,7 @@ def test_process_is_found_by_its_folder_when_it_dropped_its_environment(
     home = workspace.boot_folder(boot) / "1"
     home.mkdir(parents=True)
     pid = start("env", "-i", "sleep", "1000", boot=boot, cwd=home)
-    assert leftovers.clean_up_boot(boot).killed == 1
+    assert boot_cleanup.clean_up_boot(boot).killed == 1
     assert not is_running(pid)
 
 
@@ -68,7 +69,7 @@ def test_process_is_killed_when_it_is_stopped(
     boot = uuid.uuid4()
     pid = start("sleep 1000", boot=boot)
     os.kill(pid, signal.SIGSTOP)
-    assert leftovers.clean_up_boot(boot).is_complete
+    assert boot_cleanup.clean_up_boot(boot).is_complete
     assert not is_running(pid)
 
 
@@ -83,23 +84,23 @@ def test_process_is_spared_when_its_pid_was_reused(
         checks.extend([one] if one == pid else [])
         return one == pid and len(checks) == 1
 
-    monkeypatch.setattr(leftovers, "_is_of", is_of)
-    assert leftovers.clean_up_boot(uuid.uuid4()) == leftovers.CleanupResult(0, is_complete=True)
+    monkeypatch.setattr(boot_cleanup, "_is_of", is_of)
+    assert boot_cleanup.clean_up_boot(uuid.uuid4()) == CleanupResult(0, is_complete=True)
     assert is_running(pid)
 
 
 def test_folder_of_a_boot_is_removed() -> None:
     boot = uuid.uuid4()
     (workspace.boot_folder(boot) / "1" / "deep").mkdir(parents=True)
-    assert leftovers.clean_up_boot(boot) == leftovers.CleanupResult(0, is_complete=True)
+    assert boot_cleanup.clean_up_boot(boot) == CleanupResult(0, is_complete=True)
     assert not workspace.boot_folder(boot).exists()
 
 
 def test_cleanup_is_incomplete_when_processes_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(leftovers, "_PROC", tmp_path)
-    assert leftovers.clean_up_boot(uuid.uuid4()) == leftovers.CleanupResult(0, is_complete=False)
+    monkeypatch.setattr(boot_cleanup, "_PROC", tmp_path)
+    assert boot_cleanup.clean_up_boot(uuid.uuid4()) == CleanupResult(0, is_complete=False)
 
 
 def test_running_runner_is_spared_when_another_folder_is_named_after_its_boot(
@@ -110,6 +111,6 @@ def test_running_runner_is_spared_when_another_folder_is_named_after_its_boot(
     lock = workspace.lock_folder(workspace.boot_folder(boot))
     (tmp_path / f"workron-{boot}").mkdir()
     pid = start("sleep 1000", boot=boot)
-    leftovers.clean_up_lost_runners()
+    boot_cleanup.clean_up_lost_runners()
     os.close(lock)
     assert is_running(pid)
