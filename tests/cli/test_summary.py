@@ -3,12 +3,15 @@
 import io
 from datetime import timedelta
 from typing import cast
+from unittest.mock import AsyncMock
 
+import pytest
 from rich.console import Console
 
 from tests.cli import rows
 from workron.cli import summary
 from workron.cli.progress import ObservedRun
+from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
@@ -53,3 +56,17 @@ async def test_slowest_jobs_are_those_with_the_slowest_last_attempts() -> None:
         "slowest: flow/n5 5.0 s, flow/n4 4.0 s, flow/n3 3.0 s",
     ]
     assert reader.read == [JobId(2)]
+
+
+async def test_state_and_counts_are_printed_when_the_store_fails() -> None:
+    reader = AsyncMock()
+    reader.read_output.side_effect = errors.StoreUnreachableError("no answer")
+    console = Console(file=io.StringIO(), width=200)
+    job = rows.row("job", State.FAILED, job=1, attempts=1)
+    with pytest.raises(errors.StoreUnreachableError):
+        await summary.print_summary(
+            console, reader, [ObservedRun(rows.run(), [job])], 9.0, before=0
+        )
+    printed = cast("io.StringIO", console.file).getvalue()
+    assert "Failed" in printed
+    assert "1 job in 9.0 s: 1 failed" in printed

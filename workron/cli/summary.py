@@ -14,7 +14,7 @@ from workron.core.states import Reason, State
 from workron.scheduling import job_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from rich.console import Console
 
@@ -51,28 +51,34 @@ async def print_summary(
     console: Console, reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> None:
     """Print the summary; `before` counts jobs that ended in an earlier process."""
+    # One by one: if the store fails, the lines so far are known to the user.
+    async for line in _lines(reader, runs, seconds, before):
+        # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
+        console.print(line, soft_wrap=True)
+
+
+async def _lines(
+    reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
+) -> AsyncIterator[Text]:
     commands = [(one.run, row) for one in runs for row in one.commands]
-    lines = [_headline(run) for run in runs] if len(runs) <= _FEW_RUNS else []
+    for observed in runs if len(runs) <= _FEW_RUNS else ():
+        yield _headline(observed)
     counts = _counts([row for _, row in commands], seconds)
-    lines.append(Text(counts + (f"; {before:,} of them ended before this start" if before else "")))
+    yield Text(counts + (f"; {before:,} of them ended before this start" if before else ""))
     slowest = await _slowest(reader, commands)
     if len(commands) > 1 and slowest:
         shown = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
-        lines.append(Text(f"slowest: {shown}"))
+        yield Text(f"slowest: {shown}")
     failed = [(run, row) for run, row in commands if row.state is State.FAILED]
     for run, row in failed[:_FAILED]:
         attempts = "" if row.attempts <= 1 else f", {row.attempts} attempts"
         path = formatting.job_path(run, row)
-        lines.append(Text.assemble((path, "bold red"), f"  {formatting.reason(row)}{attempts}"))
+        yield Text.assemble((path, "bold red"), f"  {formatting.reason(row)}{attempts}")
         output = await reader.read_output(row.job, last=printable.READ_BYTES)
-        lines += [
-            Text(f"  | {line}", style="dim") for line in formatting.last_lines(output, _TAIL_LINES)
-        ]
+        for line in formatting.last_lines(output, _TAIL_LINES):
+            yield Text(f"  | {line}", style="dim")
     if len(failed) > _FAILED:
-        lines.append(Text(f"{len(failed) - _FAILED:,} more jobs failed"))
-    for line in lines:
-        # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
-        console.print(line, soft_wrap=True)
+        yield Text(f"{len(failed) - _FAILED:,} more jobs failed")
 
 
 def _headline(run: ObservedRun) -> Text:
