@@ -89,9 +89,10 @@ def _own_process() -> Iterator[None]:
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Call the program in this process."""
 
-    def call(*arguments: object, stdin: str = "") -> CallResult:
+    def call(*arguments: object, stdin: str | None = "") -> CallResult:
         monkeypatch.setattr("sys.argv", ["workron", *map(str, arguments)])
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        given = None if stdin is None else io.TextIOWrapper(io.BytesIO(stdin.encode()))
+        monkeypatch.setattr("sys.stdin", given)
         with _own_process():
             with pytest.raises(SystemExit) as ended:
                 main()

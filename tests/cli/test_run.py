@@ -185,6 +185,11 @@ def test_message_explains_the_usage_when_it_is_wrong(
     assert "Traceback" not in result.err
 
 
+def test_message_explains_when_standard_input_is_closed(call: Call) -> None:
+    result = call("validate", "-", stdin=None)
+    assert (result.code, "standard input is closed" in result.err) == (2, True)
+
+
 def test_scheme_of_the_store_is_case_insensitive(call: Call, write: Write) -> None:
     result = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
     assert (result.code, "no other process can resume it" in result.err) == (2, True)

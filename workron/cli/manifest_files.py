@@ -35,6 +35,8 @@ def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manife
     """Read the files; manifests without a namespace get the given one."""
     if paths.count(_STDIN) > 1:
         raise errors.InputError("standard input can be read only once: give - once")
+    if _STDIN in paths and sys.stdin is None:  # a closed descriptor
+        raise errors.InputError("standard input is closed; give a manifest file instead of -")
     found = load.load([_load(path) for path in paths])
     return found if namespace is None else list(_in_namespace(found, namespace))
 
