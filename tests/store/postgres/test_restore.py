@@ -105,11 +105,13 @@ async def test_ready_jobs_have_current_transactions_when_a_restored_database_was
     stage: Stage,
 ) -> None:
     await stage.submit(plans.array(3))
-    await stage.sql.execute("UPDATE workron.ready SET inserted_by = '1000000000000'")
+    for table in ("ready", "run"):
+        await stage.sql.execute(f"UPDATE workron.{table} SET inserted_by = '1000000000000'")
     await schema.migrate(stage.dsn)
     assert await stage.sql.fetchval(
         "SELECT max(inserted_by) < pg_snapshot_xmax(pg_current_snapshot()) FROM workron.ready"
     )
+    assert await stage.sql.fetchval("SELECT count(inserted_by) FROM workron.run") == 0
 
 
 async def test_migration_names_the_statements_when_rights_cannot_be_revoked(

@@ -74,11 +74,16 @@ async def test_claim_reads_no_claimed_jobs_when_no_job_is_ready(
 
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("priority", [5, 0, -5])
-async def test_job_is_claimed_at_once_when_no_other_is_ready(stage: Stage, priority: int) -> None:
+@pytest.mark.parametrize("count", [1, MANY])
+async def test_job_is_claimed_at_once_when_no_other_is_ready(
+    stage: Stage, priority: int, count: int
+) -> None:
     worker = await _after_work(stage)
     for name in ("one", "two"):
-        await stage.submit(plans.job(name, priority=priority))
-        assert [job.name for job in await worker.claim(2)] == [name]
+        work = plans.task(count=count)
+        run = await stage.submit(plans.dag(name, {"priority": priority}, work=work))
+        claimed = await worker.claim(MANY + 1)
+        assert [job.job for job in claimed] == list(range(run + 2, run + 2 + count))
 
 
 @pytest.mark.usefixtures("held")
@@ -103,13 +108,14 @@ async def test_urgent_job_is_claimed_first_when_the_start_was_refreshed(stage: S
 
 
 @pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("count", [1, MANY])
 async def test_urgent_job_is_claimed_first_when_its_transaction_was_open_during_refreshes(
-    stage: Stage,
+    stage: Stage, count: int
 ) -> None:
     worker = await _after_work(stage, ready=MANY)
     user = await stage.actor()
     await user.begin()
-    await user.submit([_urgent()])
+    await user.submit([plans.dag("high", {"priority": 5}, urgent=plans.task(count=count))])
     for _ in range(2):
         # Later transactions end in between.
         await stage.submit(plans.job("other", priority=-5))
@@ -117,7 +123,8 @@ async def test_urgent_job_is_claimed_first_when_its_transaction_was_open_during_
         await _refresh(stage, worker)
     await user.commit()
     await _refresh(stage, worker)
-    assert (await worker.claim_one()).name == "urgent"
+    claimed = await worker.claim(count + 1)
+    assert [job.run == "high" for job in claimed] == [True] * count + [False]
 
 
 @pytest.mark.usefixtures("held")
@@ -154,6 +161,22 @@ async def test_unblocked_job_is_claimed_in_order_when_the_start_was_refreshed(
     await _after_work(stage, ready=MANY)
     await worker.end(first)
     await _refresh(stage, worker)
+    assert (await worker.claim_one()).name == "two"
+
+
+@pytest.mark.usefixtures("held")
+async def test_job_is_claimed_when_its_own_transaction_was_open_in_the_last_refresh(
+    stage: Stage,
+) -> None:
+    await stage.submit(plans.dag("first", one=plans.task(), two=plans.task("one")))
+    worker = await stage.worker()
+    first = await worker.claim_one()
+    other = await _after_work(stage)
+    await worker.begin()
+    await worker.end(first)
+    # Another transaction ends, so that the open one is within the snapshot's limits.
+    await stage.submit(plans.job("later", pool="other"))
+    await _refresh(stage, other)
     assert (await worker.claim_one()).name == "two"
 
 
@@ -229,7 +252,7 @@ async def test_claim_and_refresh_read_no_entries_when_a_submission_to_another_po
     worker = await _after_work(stage)
     user = await stage.actor()
     await user.begin()
-    await user.submit([plans.array(MANY, "elsewhere", pool="other")])
+    await user.submit([plans.array(MANY // 2, "elsewhere", pool="other")])
     before = await index_entries_read(worker.store, "ready_inserted_by")
     assert not await worker.claim()
     await _refresh(stage, worker)
@@ -243,7 +266,7 @@ async def test_claim_and_refresh_read_few_entries_when_a_submission_was_open_in_
     worker = await _after_work(stage)
     user = await stage.actor()
     await user.begin()
-    await user.submit([plans.array(MANY, "late")])
+    await user.submit([plans.array(MANY // 2, "late")])
     # Another transaction ends, so that the open one is within the snapshot's limits.
     await stage.submit(plans.job("later", pool="other"))
     await _refresh(stage, worker)
@@ -253,7 +276,23 @@ async def test_claim_and_refresh_read_few_entries_when_a_submission_was_open_in_
     assert await index_entries_read(worker.store, "ready_inserted_by") - before < _FEW
     assert await index_entries_read(stage.watcher, "ready_inserted_by") - before < _FEW
     await user.commit()
-    assert len(await worker.claim(MANY)) == MANY
+    assert len(await worker.claim(MANY)) == MANY // 2
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("is_refreshed", [True, False])
+async def test_every_job_before_the_start_is_claimed_when_one_was_released(
+    stage: Stage, *, is_refreshed: bool
+) -> None:
+    worker = await _after_work(stage)
+    count = 2 if is_refreshed else MANY
+    await stage.submit(plans.array(count, "late"))
+    if is_refreshed:
+        await _refresh(stage, worker)
+    await worker.release(await worker.claim_one())
+    if is_refreshed:
+        await _refresh(stage, worker)
+    assert len(await worker.claim(count)) == count
 
 
 @pytest.mark.usefixtures("held")
@@ -280,6 +319,19 @@ async def test_refresh_goes_on_with_the_next_pool_when_the_last_one_read_many_en
     for last in (pools[0], 0):
         await maintainer.refresh_scan_starts()
         assert maintainer.refreshed_pool == last
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_reads_few_entries_when_a_large_run_of_another_pool_was_submitted(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage)
+    before = await index_entries_read(worker.store, "ready_claim_order")
+    await stage.submit(plans.array(MANY, "elsewhere", pool="other"))
+    assert not await worker.claim()
+    await _refresh(stage, worker)
+    assert await index_entries_read(worker.store, "ready_claim_order") - before < _FEW
+    assert await stage.sql.fetchval("SELECT count(inserted_by) FROM workron.ready") == 0
 
 
 async def test_pool_has_no_start_when_few_jobs_were_claimed(stage: Stage) -> None:

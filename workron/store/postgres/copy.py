@@ -32,32 +32,34 @@ if TYPE_CHECKING:
 
 
 _NULL: Final = "\\N"
+_LARGE_RUN: Final = 1000
+"""Jobs of a run that has the transaction of its submission itself, not in each ready job."""
 _COLUMNS: Final = {
     "job": "id spec kind name index item group_id group_condition feeds_inputs run priority pool"
     " max_losses start_after needs_proof",
     "edge": "upstream downstream condition",
     "external_dependency": "downstream namespace kind name condition",
     "waiting": "job remaining suspended wide priority",
-    "ready": "job pool priority",
+    "ready": "job pool priority inserted_by",
     "deadline": "job due",
     # Last, because these take the longest to format: the server works on the others meanwhile.
     "spec": "id body",
     "run": "id last uid namespace kind name digest submitted_at metadata suspended priority"
-    " generation",
+    " generation inserted_by",
 }
 
 
-def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
+def tables(placed: Placed, pools: Pools, now: datetime, transaction: int) -> Iterator[Table]:
     """Return the tables with their columns and rows, in the order of copying."""
     rows: Mapping[str, Callable[[JobId, Plan], Iterable[str]]] = {
         "job": partial(_jobs, pools=pools),
         "edge": _edges,
         "external_dependency": _external_dependencies,
         "waiting": _waiting,
-        "ready": partial(_ready, pools=pools),
+        "ready": partial(_ready, pools=pools, transaction=transaction),
         "deadline": partial(_deadlines, now=now),
         "spec": _specs,
-        "run": partial(_run, now=now),
+        "run": partial(_run, now=now, transaction=transaction),
     }
     for table, columns in _COLUMNS.items():
         lines = itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
@@ -89,13 +91,14 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _run(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
+def _run(base: JobId, plan: Plan, now: datetime, transaction: int) -> Iterator[str]:
     who = plan.identity
     last = base + len(plan.nodes) - 1
     metadata = json.dumps(dict(plan.metadata))
     yield copy_line(
         *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest),
         *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
+        transaction if _is_large(plan) else None,
     )
 
 
@@ -148,6 +151,10 @@ def _for_each(
     return [lines[id(terms)] for terms in every]
 
 
+def _is_large(plan: Plan) -> bool:
+    return len(plan.nodes) >= _LARGE_RUN
+
+
 def _is_suspended(plan: Plan, node: PlannedJob) -> bool:
     return plan.is_suspended and node.kind is Kind.JOB
 
@@ -169,10 +176,12 @@ def _waiting(base: JobId, plan: Plan) -> Iterator[str]:
         yield f"{job}\t{remaining}\t{is_suspended}\t{is_wide}\t{plan.priority}\n"
 
 
-def _ready(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
+def _ready(base: JobId, plan: Plan, pools: Pools, transaction: int) -> Iterator[str]:
     namespace = plan.identity.namespace
+    inserted_by = None if _is_large(plan) else transaction
     ends = _for_each(
-        plan.terms, lambda terms: copy_line(pools[namespace, terms.pool], plan.priority)
+        plan.terms,
+        lambda terms: copy_line(pools[namespace, terms.pool], plan.priority, inserted_by),
     )
     for job, node in _nodes(base, plan, ready=True):
         yield f"{job}\t{ends[node.spec]}"

@@ -36,9 +36,9 @@ _WORKERS: Final = """
     AND a.grantee <> p.proowner AND EXISTS (SELECT 1 FROM workron.list_excess_rights(r.rolname))
     ORDER BY 1"""
 # A server that a dump was restored on may count its transactions from a lower number.
-_RENEW_INSERTED_BY: Final = (
-    "UPDATE workron.ready SET inserted_by = DEFAULT WHERE inserted_by > pg_current_xact_id()"
-)
+_RENEW_INSERTED_BY: Final = """
+    UPDATE workron.ready SET inserted_by = DEFAULT WHERE inserted_by > pg_current_xact_id();
+    UPDATE workron.run SET inserted_by = NULL WHERE inserted_by > pg_current_xact_id()"""
 _REVOKE: Final = "SELECT * FROM workron.revoke_excess_rights($1) AS statement"
 
 

@@ -99,7 +99,7 @@ class PostgresSubmitStore(PostgresDatabase, api.SubmitStore):
         """Insert new runs, and return their ids by uid."""
         if not plans:
             return {}
-        now = locked[0]["now"]
+        now, transaction = locked[0]["now"], locked[0]["transaction"]
         named = {(plan.identity.namespace, terms.pool) for plan in plans for terms in plan.terms}
         found = await connection.fetch(
             functions.call("ensure_pools", 2),
@@ -112,7 +112,7 @@ class PostgresSubmitStore(PostgresDatabase, api.SubmitStore):
         for plan in plans:
             placed.append((first, plan))
             first = JobId(first + len(plan.nodes))
-        await copy.copy_tables(connection, copy.tables(placed, pools, now))
+        await copy.copy_tables(connection, copy.tables(placed, pools, now, transaction))
         runs = {plan.identity.uid: run for run, plan in placed}
         await connection.execute(link, _array(runs.values()), _array(copy.scheduled_jobs(placed)))
         return runs

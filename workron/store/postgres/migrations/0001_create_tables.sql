@@ -51,9 +51,12 @@ CREATE TABLE run (
     suspended    boolean NOT NULL DEFAULT false,
     priority     integer NOT NULL DEFAULT 0,
     -- The newest generation seen of its cluster object; null: it was not made from one.
-    generation   bigint
+    generation   bigint,
+    -- For a large run: the transaction that submitted it, instead of that of each of its jobs.
+    inserted_by  xid8
 );
 CREATE INDEX run_listed ON run (namespace, id);
+CREATE INDEX run_inserted_by ON run (inserted_by) WHERE inserted_by IS NOT NULL;
 
 -- The newest run of a name; null while another run only depends on the name. A submission locks it.
 CREATE TABLE name (
@@ -152,13 +155,14 @@ CREATE TABLE ready (
     losses   integer NOT NULL DEFAULT 0,
     fence    bigint NOT NULL DEFAULT 0,
     alone    boolean NOT NULL DEFAULT false,
-    -- The transaction that put it at its position, to find those that a scan start does not cover.
-    inserted_by xid8 NOT NULL DEFAULT pg_current_xact_id()
+    -- The transaction that put it at its position, to find those that a scan start does not cover;
+    -- null: the one that submitted its run.
+    inserted_by xid8 DEFAULT pg_current_xact_id()
 );
 -- The order of claims. Jobs that must run alone have an index of their own and do not slow it down.
 CREATE INDEX ready_claim_order ON ready (pool, (-priority), job) WHERE NOT alone;
 CREATE INDEX ready_alone ON ready (pool, priority DESC, job) WHERE alone;
-CREATE INDEX ready_inserted_by ON ready (pool, inserted_by);
+CREATE INDEX ready_inserted_by ON ready (pool, inserted_by) WHERE inserted_by IS NOT NULL;
 
 -- Where claims begin to read `ready_claim_order`; the newest row of a pool counts, so that older row
 -- versions are not read. Unlogged: after a crash claims read from the beginning.

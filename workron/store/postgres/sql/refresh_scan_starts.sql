@@ -7,7 +7,8 @@
 --
 -- A scan start has the snapshot in which it was found. Each ready job that is visible in that snapshot
 -- is at the start, after it, or in its list of early jobs. All others were inserted by transactions
--- that were open then, or began later, and are found by `ready.inserted_by`: so the next start is the
+-- that were open then, or began later, and are found by `ready.inserted_by`, or by `run.inserted_by` of
+-- a large run, which saves an index entry for each job of a submission: so the next start is the
 -- first job from the start on, and the early jobs are those before it that are still ready, and
 -- the first ones of those others. The position does not depend on times, and two maintainers at once,
 -- or none for some time, do no harm.

@@ -3,7 +3,7 @@
 -- Both sides of an external dependency lock its name, so neither can miss the other.
 CREATE OR REPLACE FUNCTION workron.submit_lock_names(_runs jsonb, _awaited jsonb)
 RETURNS TABLE (number bigint, known bigint, known_suspended boolean, unfinished bigint,
-               digest text, unfinished_suspended boolean, now timestamptz)
+               digest text, unfinished_suspended boolean, now timestamptz, transaction xid8)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -21,7 +21,8 @@ BEGIN
     FOR UPDATE; -- guard: name
 
     RETURN QUERY
-    SELECT s.number, known.id, known.suspended, named.id, named.digest, named.suspended, workron.now()
+    SELECT s.number, known.id, known.suspended, named.id, named.digest, named.suspended, workron.now(),
+           pg_current_xact_id()
     FROM ROWS FROM (jsonb_to_recordset(_runs) AS (namespace text, kind text, name text, uid uuid))
          WITH ORDINALITY AS s(namespace, kind, name, uid, number)
     JOIN workron.name n USING (namespace, kind, name)
