@@ -29,7 +29,7 @@ _PAGE: Final = """\
 |---|---|
 | `WORKRON_STORE` | the store of every command that is given no `--store` |
 | `WORKRON_TOKEN` | the token that admits a `workron worker` to its pool |
-| `WORKRON_RUNNER` | where the runner waits of a `workron worker` that is given no `--runner` |
+| `WORKRON_RUNNER` | the default of `workron worker --runner` |
 | `WORKRON_POD_UID` | in a pod, its uid: the name of its one `workron worker` |
 | `WORKRON_WATCH_NAMESPACE` | `--watch-namespace` of `workron controller` |
 | `WORKRON_STATUS_WRITES_PER_SECOND` | `--status-writes-per-second` of `workron controller` |
@@ -38,9 +38,9 @@ _PAGE: Final = """\
 | `WORKRON_WORKER_POOLS` | `--worker-pools` of `workron controller` |
 | `WORKRON_MAX_WORKER_CONNECTIONS` | `--max-worker-connections` of `workron controller` |
 | `WORKRON_SHARED_ROLE` | `--shared-role` of `workron controller` |
-| `WORKRON_POD_NAME` | in a pod, its name: as that a `workron controller` holds its Lease |
+| `WORKRON_POD_NAME` | the name of the pod, the holder of the Lease of a `workron controller` |
 | `WORKRON_POD_NAMESPACE` | in a pod, its namespace: where the Lease of a `workron controller` is |
-| `TRACEPARENT` | the trace that `workron submit` and `workron run` hand to jobs that name none |
+| `TRACEPARENT` | the trace of submitted jobs, unless their manifest has one |
 | `WORKRON_DEBUG` | if set, errors come with their traceback, and all that is logged is printed |
 """
 

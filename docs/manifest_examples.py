@@ -247,7 +247,7 @@ maxReplicas: 20
 replicas: 3
 """,
         """\
-`lease` is how long a silent worker keeps its claims, and `heartbeat` how often it proves that it
+`lease` is how long a lost worker keeps its claims, and `heartbeat` how often it proves that it
 lives. A shorter lease finds a lost worker earlier and tolerates shorter failures of the database.
 
 lease: 30s

@@ -45,5 +45,5 @@ async def test_maintainer_resigns_when_a_signal_arrives(
 def test_maintain_is_refused_when_the_store_does_not_exist(
     call: Call, tmp_path: pathlib.Path
 ) -> None:
-    assert "is not there" in call("maintain", "--store", f"sqlite:///{tmp_path}/none.db").err
+    assert "does not exist" in call("maintain", "--store", f"sqlite:///{tmp_path}/none.db").err
     assert "no store given" in call("maintain").err

@@ -71,7 +71,7 @@ def test_no_file_is_created_when_a_command_only_reads(
     result = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
     assert result.code == 2
     assert (
-        "typo.db is not there; `workron run`, `workron submit` or `workron migrate`" in result.err
+        "typo.db does not exist; `workron run`, `workron submit` or `workron migrate`" in result.err
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -279,7 +279,7 @@ def _state(pid: int) -> str:
             ["--store", "memory:"],
             "a memory: store is empty, because it ends with the command that created it",
         ),
-        (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
+        (["--store", "sqlite:///{}/none.db"], "none.db does not exist"),
         (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it as 90s"),
         (["--store", "{}", "--pool", "Big"], "--pool: 'Big' is not the name of a pool"),
         (["--store", "{}", "-n", "a b"], "--namespace: 'a b' is not a name"),

@@ -23,7 +23,7 @@ from workron.telemetry import logging
 
 _MAX_LINES: Final = 50
 _NAME_TAKEN: Final = (
-    "\nto stop it, use `workron cancel`; to finish it, repeat the original `workron run`"
+    "\nto stop it, use `workron cancel`; to finish it, repeat the command that submitted it"
 )
 COMMANDS: Final = {
     "run": "run",

@@ -99,6 +99,7 @@ def _path(url: str, *, may_create: bool) -> str:
         raise errors.InputError(f"{url!r}: the name of a file cannot hold a NUL; leave it out")
     if not (may_create or Path(path).exists()):
         raise errors.InputError(
-            f"{path} is not there; `workron run`, `workron submit` or `workron migrate` makes it"
+            f"{path} does not exist;"
+            " `workron run`, `workron submit` or `workron migrate` creates it"
         )
     return path

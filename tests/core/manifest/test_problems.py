@@ -23,7 +23,7 @@ def _explained(field: str, value: object) -> dict[str, str]:
     [
         ("pool", 5, "must be a text, found the number 5; write it in quotes"),
         ("pool", ["a"], "must be a text, found a list"),
-        ("count", "5", "must be a whole number, found the text '5'"),
+        ("count", "5", "must be a whole number, found the text '5'; remove the quotes"),
         ("count", 1.5, "must be a whole number, found the number 1.5"),
         ("count", {}, "must be a whole number, found a mapping"),
         ("count", 0, "must be at least 1, found 0"),
@@ -31,7 +31,8 @@ def _explained(field: str, value: object) -> dict[str, str]:
         ("argv", "ls", "must be a list, found the text 'ls'"),
         ("argv", [], "is empty; at least one entry is needed"),
         ("env", [{"name": "A"}] * 1001, "has 1,001 entries; at most 1,000 are allowed"),
-        ("backoff", [], "must be a mapping, found a list"),
+        ("backoff", [], "must be a mapping, found a list; write backoff: {initial: 5s}"),
+        ("command", ["ls"], "must be a text, found a list; write a list of arguments as argv"),
         ("overlap", "allow", "must be one of Allow, Forbid, found the text 'allow'"),
         ("timeout", 5, "5 has no unit; write it as 90s, 5m, 1h30m or 500ms"),
         ("maxattempts", 5, "there is no such field here; did you mean maxAttempts?"),
@@ -65,7 +66,7 @@ def test_problem_names_the_path_when_it_is_within_a_field(
 
 
 def test_boolean_is_explained_when_a_word_was_read_as_one() -> None:
-    assert "plain y, yes and on" in _explained("workdir", value=True)[""]
+    assert "in YAML a plain y, yes, on" in _explained("workdir", value=True)[""]
 
 
 def test_list_is_not_called_empty_when_its_entries_are_invalid() -> None:

@@ -61,7 +61,17 @@ async def test_error_names_the_database_without_its_password_when_it_does_not_an
         await call(url)
     assert shown in str(refusal.value)
     assert "cret" not in str(refusal.value)
-    assert "tried to connect" in str(refusal.value)
+    assert str(refusal.value).startswith("cannot connect to postgresql://")
+
+
+@_either
+async def test_error_says_how_to_check_the_server_when_it_refuses_connections(call: Any) -> None:
+    with pytest.raises(errors.StoreUnreachableError) as refusal:
+        await call("postgresql://me:secret@127.0.0.1:1/jobs")
+    assert str(refusal.value) == (
+        "cannot connect to postgresql://me:***@127.0.0.1:1/jobs: connection refused."
+        " Is the server running? Try: pg_isready -h 127.0.0.1 -p 1"
+    )
 
 
 @_either

@@ -93,6 +93,7 @@ _Wording = Callable[[Any, Mapping[str, Any]], str]
 MAX_EXPLAINED: Final = 200
 """Problems that are explained; looking for the name that was meant takes time."""
 
+_YAML_BOOLEANS: Final = "(in YAML a plain y, yes, on, n, no or off is true or false)"
 _NEAR: Final = 0.65
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _KEY_MARK: Final = "[key]"
@@ -129,7 +130,7 @@ def describe_value(value: object) -> str:
         case None:
             return "nothing"
         case bool():
-            return f"{str(value).lower()} (plain y, yes and on, n, no and off are read so)"
+            return f"{str(value).lower()} {_YAML_BOOLEANS}"
         case int() | float():
             return f"the number {value}"
         case str():
@@ -150,7 +151,15 @@ def _message(details: Any, model: type[base.Record], path: Path) -> str:
     wording = _WORDINGS.get(details["type"])
     if wording is None:
         return str(details["msg"])
-    return wording(details["input"], details.get("ctx", {}))
+    return wording(details["input"], details.get("ctx", {})) + _example(details, path)
+
+
+def _example(details: Any, path: Path) -> str:
+    """Return how to write a field whose value often has the wrong type."""
+    field = next((step for step in reversed(path) if isinstance(step, str)), "")
+    if details["type"].endswith("_type") and isinstance(details["input"], str | list | dict):
+        return _EXAMPLES.get(field, "")
+    return ""
 
 
 def _names_at(model: type[base.Record], path: Path) -> Iterable[str]:
@@ -170,6 +179,11 @@ def _wrong_type(what: str) -> _Wording:
     return lambda value, _: f"must be {what}, found {describe_value(value)}"
 
 
+def _whole_number_type(value: Any, _: Mapping[str, Any]) -> str:
+    advice = "; remove the quotes" if isinstance(value, str) and value.isdecimal() else ""
+    return f"must be a whole number, found {describe_value(value)}{advice}"
+
+
 def _text_type(value: Any, _: Mapping[str, Any]) -> str:
     advice = "; write it in quotes" if isinstance(value, int | float) else ""
     return f"must be a text, found {describe_value(value)}{advice}"
@@ -187,7 +201,7 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "value_error": lambda _, context: str(context["error"]),
     "string_type": _text_type,
     "string_too_short": lambda _, __: "is empty",
-    "int_type": _wrong_type("a whole number"),
+    "int_type": _whole_number_type,
     "float_type": _wrong_type("a number"),
     "bool_type": _wrong_type("true or false"),
     "tuple_type": _wrong_type("a list"),
@@ -199,4 +213,10 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "too_long": lambda v, c: f"has {len(v):,} entries; at most {c['max_length']:,} are allowed",
     "greater_than_equal": lambda v, c: f"must be at least {c['ge']:,}, found {v:,}",
     "less_than_equal": lambda v, c: f"must be at most {c['le']:,}, found {v:,}",
+}
+_EXAMPLES: Final = {
+    "backoff": "; write backoff: {initial: 5s}",
+    "command": "; write a list of arguments as argv",
+    "dependsOn": "; write dependsOn: [{name: NAME}]",
+    "env": "; write env: [{name: NAME, value: VALUE}]",
 }

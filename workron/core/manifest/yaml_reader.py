@@ -283,7 +283,10 @@ _HINTS: Final = (
         "mapping values are not allowed",
         "a text that has ': ' in it needs quotes, or the line is indented too far",
     ),
-    ("cannot start any token", "indent with spaces, not tabs; a text that begins so needs quotes"),
+    (
+        "cannot start any token",
+        "indent with spaces, not tabs; quote a text with this beginning",
+    ),
     ("did not find expected key", "look for a line that is indented differently, or a quote"),
     ("unexpected end of stream", "a quote is not closed"),
     ("invalid Unicode character", "a character beyond U+FFFF takes two escapes, a pair"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import socket
 from typing import TYPE_CHECKING, Final
 from urllib import parse
 from uuid import UUID
@@ -26,6 +27,9 @@ DRIVER: Final = (
     TimeoutError,
 )
 """Errors that a call on a connection can raise because of the database."""
+
+CONNECT: Final = "connect to"
+MIGRATE: Final = "migrate"
 
 _POOLER_STATES: Final = frozenset({"26000", "42P05"})
 """A prepared statement is unknown or exists: a pooler has switched the server session."""
@@ -87,8 +91,8 @@ def is_transient(cause: BaseException) -> bool:
     return isinstance(cause, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
 
 
-def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.WorkronError:
-    """Translate an error of the driver, or a missing answer."""
+def translate(cause: BaseException, url: str, *, action: str = "") -> errors.WorkronError:
+    """Translate an error of the driver, or a missing answer; `action` is what could not be done."""
     state = getattr(cause, "sqlstate", None) or ""
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
@@ -102,16 +106,40 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
         return errors.CycleError(cause.args[0], map(UUID, named.split()))
     if state.startswith("WK"):
         return kind(str(cause))
-    what = str(cause) or type(cause).__name__
-    if isinstance(cause, TimeoutError):
-        what = "no answer in time"
+    what = _describe(cause)
     if state in _POOLER_STATES:
         what = _POOLER_ADVICE
     if state == _NO_RIGHT:
         what = f"{what}: {_RIGHTS_ADVICE.format(role=role_in_url(url))}"
-    return kind(
-        f"{redact_url(url)}: tried {tried}: {what}" if tried else f"{redact_url(url)}: {what}"
-    )
+    if action == CONNECT and kind is errors.StoreUnreachableError:
+        what += _server_hint(url)
+    where = f"cannot {action} {redact_url(url)}" if action else redact_url(url)
+    return kind(f"{where}: {what}")
+
+
+def _describe(cause: BaseException) -> str:
+    what = str(cause) or type(cause).__name__
+    if isinstance(cause, TimeoutError):
+        return "no answer in time"
+    if isinstance(cause, socket.gaierror):
+        return "the name of the host is not known"
+    if isinstance(cause, OSError) and "Connect call failed" in what:
+        return "connection refused"
+    if isinstance(cause, ValueError) and "invalid literal for int" in what:
+        return "the port in the URL must be a number"
+    if isinstance(cause, FileNotFoundError):
+        return "no server listens on this socket"
+    return what
+
+
+def _server_hint(url: str) -> str:
+    parts = parse.urlsplit(url)
+    place = re.fullmatch(r"(?:.*@)?([\w.-]+)(?::(\d+))?", parts.netloc)
+    if place is None:
+        # A socket, or several hosts.
+        return ". Is the server running?"
+    port = f" -p {place[2]}" if place[2] else ""
+    return f". Is the server running? Try: pg_isready -h {place[1]}{port}"
 
 
 def _is_answer(cause: BaseException) -> bool:

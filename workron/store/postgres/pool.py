@@ -149,7 +149,7 @@ async def open_pool(
             reset=_no_reset,
         )
     except (*driver_errors.DRIVER, ValueError) as cause:
-        raise driver_errors.translate(cause, url, tried="to connect") from cause
+        raise driver_errors.translate(cause, url, action=driver_errors.CONNECT) from cause
     return ConnectionPool(pool, url=url, rng=rng)
 
 

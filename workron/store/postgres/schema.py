@@ -98,7 +98,7 @@ async def migrate(url: str) -> list[str]:
             url, timeout=_CONNECT_SECONDS, command_timeout=_STATEMENT_SECONDS
         )
     except (*driver_errors.DRIVER, ValueError) as cause:
-        raise driver_errors.translate(cause, url, tried="to connect") from cause
+        raise driver_errors.translate(cause, url, action=driver_errors.CONNECT) from cause
     try:
         return await _migrate(connection)
     except asyncpg.LockNotAvailableError as cause:
@@ -108,7 +108,7 @@ async def migrate(url: str) -> list[str]:
             f" for {_LOCK_SECONDS:g} s; end it (see `pg_stat_activity`), and try again"
         ) from cause
     except driver_errors.DRIVER as cause:
-        raise driver_errors.translate(cause, url, tried="to migrate") from cause
+        raise driver_errors.translate(cause, url, action=driver_errors.MIGRATE) from cause
     finally:
         connection.terminate()
 
