@@ -1,9 +1,10 @@
 """A full disk: the error says so, no submission is stored in part, and calls work afterwards.
 
-The database is in a tablespace of its own on a small file system in memory, which only the user
-root of the server's machine can mount; elsewhere the test is skipped.
+The database is in a tablespace of its own on a small file system in memory, which only
+root can mount; elsewhere the test is skipped.
 """
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -31,13 +32,13 @@ _LEFT = _MEGABYTE
 def small_disk(postgres_dsn: str) -> Iterator[pathlib.Path]:
     home = pathlib.Path(dict(parse.parse_qsl(parse.urlsplit(postgres_dsn).query)).get("host", ""))
     if os.geteuid() != 0 or not (home / "data").is_dir():
-        pytest.skip("only run can mount a small disk, and only under the tests' own server")
+        pytest.skip("only root can mount a small disk, and only under the tests' own server")
     path = home / f"disk-{secrets.token_hex(4)}"
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "none", str(path)]
     unmount = ["umount", "--lazy", str(path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this machine does not let run mount a file system")
+        pytest.skip("this machine does not let root mount a file system")
     owner = pwd.getpwnam("nobody")
     os.chown(path, owner.pw_uid, owner.pw_gid)
     try:
@@ -65,9 +66,13 @@ def small_database(
 
 
 def _fill(disk: pathlib.Path) -> pathlib.Path:
-    state = os.statvfs(disk)
+    """Fill the disk but for `_LEFT`, while the server may write to it as well."""
     filler = disk / "filler"
-    filler.write_bytes(bytes(state.f_bavail * state.f_frsize - _LEFT))
+    with filler.open("wb", buffering=0) as file:
+        with contextlib.suppress(OSError):
+            while file.write(bytes(_LEFT)):
+                pass
+        file.truncate(file.tell() - _LEFT)
     return filler
 
 
