@@ -288,6 +288,7 @@ _HINTS: Final = (
         "indent with spaces, not tabs; quote a text with this beginning",
     ),
     ("did not find expected key", "look for a line that is indented differently, or a quote"),
+    ("did not find expected '-'", "look for a line of the list that is indented differently"),
     ("unexpected end of stream", "a quote is not closed"),
     ("invalid Unicode character", "a character beyond U+FFFF takes two escapes, a pair"),
 )
