@@ -24,6 +24,8 @@ from workron_controller.kube.auth import ApiAccess
 from workron_controller.manager import ControllerConfig
 from workron_controller.metrics import ControllerMetrics
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"command": "true"}
 ODD = "\u202e\u05d0e\u0301\U0001f600\u2028\u2029\x85\x7f\x1b[31m"
 """Right to left, combining, four bytes, line ends, and a control sequence of a terminal."""

@@ -4,6 +4,10 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 _ROOT = pathlib.Path(__file__).parents[2]
 
 

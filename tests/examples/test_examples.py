@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _FOLDER = pathlib.Path(__file__).parents[2] / "examples"
 
 _SUCCEEDED = "Succeeded"

@@ -10,6 +10,8 @@ from tests.protocol import __main__, configurations, explored, explorer, page, r
 from tests.protocol.rules import Rules
 from tests.protocol.state import Agent, initial
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", explored.CONFIGURATIONS)

@@ -11,6 +11,8 @@ from tests.protocol.invariants import Invariant
 from tests.protocol.mutants import Mutant
 from tests.protocol.rules import Guard
 
+pytestmark = pytest.mark.slow
+
 
 def _name(mutant: Mutant) -> str:
     return mutant.name

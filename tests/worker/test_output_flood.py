@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _ROOT = pathlib.Path(__file__).parents[2]
 _MAX_GROWTH = 64 * 1024 * 1024
 

@@ -12,6 +12,8 @@ from workron.core.ids import JobId
 from workron.core.plan import WIDE_FAN_IN, Plan
 from workron.store.types import Outcome
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 10_000
 
 
