@@ -233,6 +233,19 @@ async def test_scan_starts_are_refreshed_again_when_a_refresh_has_failed(
     await asyncio.gather(run, return_exceptions=True)
 
 
+async def test_maintainer_fails_when_a_refresh_fails_with_an_unknown_error(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refresh() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(store, "refresh_scan_starts", refresh)
+    maintainer = Maintainer(store, clock, uuid.uuid4())
+    await maintainer.step()
+    with pytest.raises(ZeroDivisionError):
+        await maintainer.run(_go_on)
+
+
 async def _go_on(_: float) -> None:
     """Wait for no work."""
 

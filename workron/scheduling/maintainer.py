@@ -147,10 +147,12 @@ class Maintainer:
         """Maintain until cancelled; a store that does not answer is asked again."""
         refreshing = asyncio.create_task(self._refresh_scan_starts())
         try:
-            while True:
+            while not refreshing.done():
                 if not await self._step_with_retry():
                     await wait_for_work(min(_POLL_SECONDS, self._round_seconds))
                     await asyncio.sleep(_BATCH_SECONDS)
+            # It ends by an error that is not the store's.
+            await refreshing
         except Exception as error:
             why = str(error) or type(error).__name__
             self._metrics.why_hopeless = f"this maintainer has failed: {why}"
