@@ -160,12 +160,7 @@ async def _spend(hand: WorkerActor, run: Any) -> dict[str, ReadCost]:
     await note("find_by_uid", lambda: store.find_by_uid([uuid.UUID(int=1)]))
     await note("list_failures", lambda: store.list_failures(run, 10))
     await note("cancel", lambda: store.cancel(run))
-    for reader in (
-        store.list_jobs,
-        store.count_states,
-        store.list_specs,
-        store.list_attempts,
-    ):
+    for reader in (store.list_jobs, store.count_states, store.list_specs, store.list_attempts):
         await note(reader.__name__, partial(reader, run))
     for asker in (store.list_blockers, store.read_output, store.read_result):
         await note(asker.__name__, partial(asker, run))
