@@ -1,24 +1,48 @@
-"""Fixtures for all tests: a PostgreSQL server, and new databases on it."""
+"""Fixtures for all tests: the check that a test leaves nothing behind, and PostgreSQL databases."""
 
 import asyncio
 import contextlib
 import importlib
+import inspect
 import os
 import secrets
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from urllib import parse
 
 import asyncpg
 import hypothesis
 import pytest
 
-from tests import postgres_server
+from tests import leaks, postgres_server
 
 _OLDEST_POSTGRES = 15
 
 # A deadline per example is a timed assertion; the timeout per test bounds a hang.
 hypothesis.settings.register_profile("workron", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("workron")
+
+
+@pytest.fixture
+def _kept() -> None:
+    """Return a resource that the tests of a folder keep open; a folder overrides it."""
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(_kept: object) -> Iterator[None]:
+    with leaks.checked():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_task(request: pytest.FixtureRequest, _leaves_nothing: None) -> None:
+    if inspect.iscoroutinefunction(request.function):
+        request.getfixturevalue("checked_tasks")
+
+
+@pytest.fixture
+async def checked_tasks() -> AsyncIterator[None]:
+    async with leaks.checked_tasks():
+        yield
 
 
 @pytest.fixture(scope="session")

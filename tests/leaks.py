@@ -1,8 +1,8 @@
 """Finds child processes, open sockets, threads and asyncio tasks that a test leaves behind.
 
 Otherwise a leak makes another test fail later, when garbage is collected. `checked()` compares the
-state before and after a test; a fixture with `autouse` in the conftest of a folder calls it.
-`checked_tasks()` belongs in an async fixture, because the end of an event loop cancels its tasks.
+state before and after a test. `checked_tasks()` belongs in an async fixture, because the end of an
+event loop cancels its tasks.
 """
 
 import asyncio
@@ -51,14 +51,16 @@ def checked(end_seconds: float = 10.0) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def checked_tasks() -> AsyncIterator[None]:
+async def checked_tasks(end_seconds: float = 10.0) -> AsyncIterator[None]:
     """Raise AssertionError if a task of the running event loop is pending at the end.
 
-    The threads of `asyncio.to_thread` belong to the loop, and end here.
+    A task whose work is done may need a moment to end; it has `end_seconds` for it. The threads of
+    `asyncio.to_thread` belong to the loop, and end here.
     """
     before = asyncio.all_tasks()
     yield
-    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    if left := asyncio.all_tasks() - before - {asyncio.current_task()}:
+        _, left = await asyncio.wait(left, timeout=end_seconds)
     await asyncio.get_running_loop().shutdown_default_executor()
     assert not left, f"the test leaves {', '.join(sorted(map(repr, left)))}"
 

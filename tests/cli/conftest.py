@@ -9,13 +9,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests import leaks
 from workron.cli import main
 
 _PR_GET_DUMPABLE = 3
@@ -52,17 +51,10 @@ def _default_signals() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
-        # A command in this process leaves its objects frozen, because it is about to end.
-        gc.unfreeze()
-
-
-@pytest.fixture(autouse=True)
-async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
-    async with leaks.checked_tasks():
-        yield
+def _unfrozen() -> Iterator[None]:
+    yield
+    # A command in this process leaves its objects frozen, because it is about to end.
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

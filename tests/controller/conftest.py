@@ -2,12 +2,11 @@
 
 import random
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests import leaks
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.manual_clock import ManualClock
 from workron.store import connect
@@ -19,12 +18,6 @@ from workron_controller.jobs.workqueue import Workqueue
 from workron_controller.kube import auth
 from workron_controller.kube.auth import ApiAccess
 from workron_controller.kube.client import ApiClient, RetryingCalls
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A runner for each test, and the check that no test leaves anything behind."""
+"""A runner for each test."""
 
 import os
 import pathlib
@@ -6,14 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import leaks
 from tests.runner.fake_agent import FakeAgent
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import random
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests import leaks
 from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
@@ -33,18 +32,6 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         self.elapsed += timedelta(seconds=seconds)
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
-
-
-@pytest.fixture(autouse=True)
-async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
-    async with leaks.checked_tasks():
-        yield
 
 
 @pytest.fixture

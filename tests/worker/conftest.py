@@ -1,6 +1,5 @@
 """A real executor, and the tasks that the tests give it."""
 
-import asyncio
 import pathlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -9,30 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests import leaks
 from tests.worker.agent_harness import AgentHarness, open_harness
 from workron.core.ids import ClaimId
 from workron_worker.executor import CommandTask
 from workron_worker.runner_client import RunnerExecutor
 
 Make = Callable[..., CommandTask]
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
-
-
-@pytest.fixture(autouse=True)
-async def _leaves_nothing_pending() -> AsyncIterator[None]:
-    # By its name it follows `_leaves_nothing`, so that the loop is closed before that one compares.
-    before = asyncio.all_tasks()
-    yield
-    if left := asyncio.all_tasks() - before - {asyncio.current_task()}:
-        # A runner that is lost as its test ends may still be cleaned up.
-        _, pending = await asyncio.wait(left, timeout=10)
-        assert not pending, f"the test leaves {pending}"
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, Job
@@ -52,15 +53,15 @@ def encode_tasks(spec: WorkflowSpec, traceparent: str | None) -> Iterator[tuple[
     for some in spec.slices():
         first = len(whole) + 1
         tasks = some.as_manifest()["tasks"]
-        rows = [{name: task[name] for name in _ROW_FIELDS if name in task} for task in tasks]
-        bodies = [{k: v for k, v in task.items() if k not in _ROW_FIELDS} for task in tasks]
-        texts = payloads.models_to_json(bodies)
+        # These fields leave the tasks; the others are the bodies.
+        rows = [{name: task.pop(name) for name in _ROW_FIELDS if name in task} for task in tasks]
+        texts = payloads.models_to_json(tasks)
         whole += [
             f"{row[:-1]},{text[1:]}"
             for row, text in zip(payloads.models_to_json(rows), texts, strict=True)
         ]
         if traceparent:
-            traced = [trace_context.with_traceparent(body, traceparent) for body in bodies]
+            traced = [trace_context.with_traceparent(body, traceparent) for body in tasks]
             texts = payloads.models_to_json(traced)
         yield from enumerate(texts, first)
     bare = spec.model_copy(update={"tasks": ()})
@@ -123,7 +124,11 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
     for place in places.values():
         is_handled = place.task.name in handled
-        nodes += _nodes(place, Condition.HANDLED_TASK if is_handled else Condition.TASK)
+        condition = Condition.HANDLED_TASK if is_handled else Condition.TASK
+        if place.is_array:
+            nodes += _array(place, condition)
+        else:
+            nodes.append(_command(place, condition))
     return _plan(
         workflow,
         identity,
@@ -226,26 +231,37 @@ def _extent(task: Task) -> str:
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _nodes(place: _Place, group_condition: Condition) -> list[PlannedJob]:
-    task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
-    job, member, whole = Kind.JOB, Condition.MEMBER, place.offset
-    if not place.is_array:
-        return [PlannedJob(job, name, spec, None, None, 0, group_condition, ups, ups > 0)]
-    group = PlannedJob(Kind.ARRAY, name, spec, None, None, 0, group_condition, task.size)
-    elements = (
-        PlannedJob(job, name, spec, index, item, whole, member, ups, ups > 0)
-        for index, item in enumerate(task.items or itertools.repeat(None, task.size))
+def _command(place: _Place, condition: Condition) -> PlannedJob:
+    ups = len(place.task.depends_on)
+    return PlannedJob(
+        Kind.JOB, place.task.name, place.at + 1, None, None, 0, condition, ups, ups > 0
     )
-    return [group, *elements]
+
+
+def _array(place: _Place, condition: Condition) -> Iterator[PlannedJob]:
+    task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
+    yield PlannedJob(Kind.ARRAY, name, spec, None, None, 0, condition, task.size)
+    for index, item in enumerate(task.items or itertools.repeat(None, task.size)):
+        yield PlannedJob(
+            Kind.JOB, name, spec, index, item, place.offset, Condition.MEMBER, ups, ups > 0
+        )
 
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:
     start_after = spec.start_after if isinstance(spec, JobSpec) else None
-    seconds = spec.deadline.total_seconds() if spec.deadline else None
     return _cached_terms(
-        spec.pool, spec.max_worker_losses, start_after, seconds, spec.overlap is Overlap.FORBID
+        spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap
     )
 
 
-# Tasks with the same terms share an object.
-_cached_terms: Final = functools.lru_cache(_CACHED_TERMS)(SchedulingTerms)
+@functools.lru_cache(_CACHED_TERMS)
+def _cached_terms(
+    pool: str,
+    max_losses: int,
+    start_after: datetime | None,
+    deadline: timedelta | None,
+    overlap: Overlap,
+) -> SchedulingTerms:
+    """Return one object for all tasks with the same terms."""
+    seconds = deadline.total_seconds() if deadline else None
+    return SchedulingTerms(pool, max_losses, start_after, seconds, overlap is Overlap.FORBID)

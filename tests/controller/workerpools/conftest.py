@@ -11,7 +11,6 @@ from unittest import mock
 
 import pytest
 
-from tests import leaks
 from tests.controller.cluster import claimed, ended
 from tests.controller.manual_clock import ManualClock
 from tests.controller.workerpools import fake_cluster
@@ -28,12 +27,6 @@ from workron_controller.kube.events import KubernetesEvent
 from workron_controller.workerpools.autoscaler import ConnectionBudget
 from workron_controller.workerpools.config import PoolConfig, PoolDependencies
 from workron_controller.workerpools.controller import WorkerPoolController
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing_behind() -> Iterator[None]:
-    with leaks.checked():
-        yield
 
 
 @pytest.fixture

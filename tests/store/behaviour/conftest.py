@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import leaks
 from tests.store.behaviour import databases
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker
@@ -27,18 +26,10 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> databases.Databa
     return databases.PostgresUnderTest(request.getfixturevalue("shared_database"))
 
 
-@pytest.fixture(autouse=True)
-def _leaves_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
-    # It may start the server of the test session.
-    request.getfixturevalue("database")
-    with leaks.checked():
-        yield
-
-
-@pytest.fixture(autouse=True)
-async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
-    async with leaks.checked_tasks():
-        yield
+@pytest.fixture
+def _kept(database: databases.DatabaseUnderTest) -> databases.DatabaseUnderTest:
+    """The database may start the server of the test session."""
+    return database
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Plans written by hand, for the tests of the stores; `core.expand` is tested elsewhere.
+"""Plans written by hand, for the tests of the stores; `core.planner` is tested elsewhere.
 
 A workflow is a call with a keyword for each task: `dag(a=task(), b=task("a"))`.
 """

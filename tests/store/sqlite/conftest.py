@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import leaks
 from tests.store.sqlite import opening
 from workron.store.sqlite.store import SqliteStore
-
-
-@pytest.fixture(autouse=True)
-def _leaves_nothing() -> Iterator[None]:
-    with leaks.checked():
-        yield
 
 
 @pytest.fixture
@@ -25,10 +18,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
-    async with leaks.checked_tasks():
-        opened = await opening.open_store(path)
-        yield opened
-        await opened.close()
+    opened = await opening.open_store(path)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

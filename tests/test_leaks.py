@@ -47,7 +47,7 @@ async def test_task_is_reported_when_a_test_leaves_it() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(AssertionError) as failed:
-        async with leaks.checked_tasks():
+        async with leaks.checked_tasks(end_seconds=0):
             task = asyncio.create_task(wait())
     task.cancel()
     assert str(failed.value).startswith("the test leaves <Task pending")
