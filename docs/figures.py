@@ -71,7 +71,7 @@ def _plan(shape: _Shape) -> Plan:
     specs = plain_specs([{}, {"command": "true"}])
     return Plan(
         identity,
-        "digest",
+        lambda: "digest",
         [whole, *members],
         [SchedulingTerms(), SchedulingTerms()],
         specs,

@@ -39,7 +39,7 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     specs = plain_specs([{}, spec])
     return Plan(
         identity,
-        "digest",
+        lambda: "digest",
         [whole, *elements],
         [SchedulingTerms(), SchedulingTerms()],
         specs,

@@ -211,7 +211,7 @@ async def test_agent_fails_at_once_when_the_store_is_full(harness: AgentHarness)
 async def test_job_fails_with_a_message_when_its_spec_cannot_be_read(harness: AgentHarness) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "odd", uuid.uuid4()),
-        digest="odd",
+        digest=lambda: "odd",
         nodes=[PlannedJob(Kind.JOB, "odd", 0)],
         terms=[SchedulingTerms()],
         specs=plain_specs([{"command": 5}]),
@@ -226,7 +226,7 @@ async def test_job_fails_with_a_message_when_its_spec_cannot_be_read(harness: Ag
 async def test_job_runs_when_its_spec_has_fields_of_a_newer_version(harness: AgentHarness) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "new", uuid.uuid4()),
-        digest="new",
+        digest=lambda: "new",
         nodes=[PlannedJob(Kind.JOB, "new", 0)],
         terms=[SchedulingTerms()],
         specs=plain_specs([{"command": "true", "inventedLater": {"a": 1}}]),

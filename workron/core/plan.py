@@ -112,8 +112,9 @@ class Plan:
     """One run."""
 
     identity: Identity
-    digest: str
-    """Digest of the content; a repeated submission has the same, another one has not."""
+    digest: Callable[[], str]
+    """Returns the digest of the content; a repeated submission has the same, another one has not.
+    Called when the run is stored, while the database is busy with the jobs."""
     nodes: Sequence[PlannedJob]
     terms: Sequence[SchedulingTerms]
     """The terms of each spec, by number."""
@@ -139,7 +140,7 @@ def repeats(plan: Plan, digest: str | None, *, supersedes: bool) -> bool:
 
     NameTakenError if it has other content and does not supersede that run.
     """
-    if digest is None or digest == plan.digest:
+    if digest is None or digest == plan.digest():
         return digest is not None
     if supersedes:
         return False

@@ -150,7 +150,7 @@ def _plan(resource: Job | Workflow, identity: Identity, **jobs: Any) -> Plan:
     metadata, spec = resource.metadata, resource.spec
     return Plan(
         identity=identity,
-        digest=digest(identity.kind, spec),
+        digest=functools.cache(functools.partial(digest, identity.kind, spec)),
         priority=spec.priority,
         is_suspended=spec.suspend,
         metadata={"labels": metadata.labels, "annotations": metadata.annotations},

@@ -126,8 +126,8 @@ def test_spec_and_digest_are_unchanged_when_defaults_are_written_into_the_object
 def _digest(resource: object) -> str | None:
     match resource:
         case Job() as job:
-            return planner.plan_job(job, _UID).digest
+            return planner.plan_job(job, _UID).digest()
         case Workflow() as workflow:
-            return planner.plan_workflow(workflow, _UID).digest
+            return planner.plan_workflow(workflow, _UID).digest()
         case _:
             return None

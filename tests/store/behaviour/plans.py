@@ -4,6 +4,7 @@ A workflow is a call with a keyword for each task: `dag(a=task(), b=task("a"))`.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
         terms=[SchedulingTerms(**terms)],
         specs=plain_specs([{"command": f"run {name}"}]),
         external=outside,
-        **{"digest": "first"} | rest,
+        **_digested({"digest": "first"} | rest),
     )
 
 
@@ -81,7 +82,7 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
         specs=plain_specs(layout.bodies),
         edges=layout.edges,
         external=layout.outside,
-        **{"digest": "first"} | rest,
+        **_digested({"digest": "first"} | rest),
     )
 
 
@@ -100,7 +101,12 @@ def outside(
 def again(plan: Plan, **changes: Any) -> Plan:
     """Plan the same under a new uid."""
     identity = dataclasses.replace(plan.identity, uid=_new_uid())
-    return dataclasses.replace(plan, **{"identity": identity} | changes)
+    return dataclasses.replace(plan, **{"identity": identity} | _digested(changes))
+
+
+def _digested(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace a digest by the function that returns it, as a Plan has it."""
+    return {k: functools.partial(str, v) if k == "digest" else v for k, v in fields.items()}
 
 
 def _new_uid() -> UUID:

@@ -75,7 +75,7 @@ async def test_nothing_is_stored_when_one_plan_is_rejected(harness: Harness) -> 
 async def test_known_uid_is_acknowledged_unchanged(harness: Harness) -> None:
     plan = plans.job()
     run = await harness.submit(plan)
-    (repeated,) = await harness.store.submit([dataclasses.replace(plan, digest="other")])
+    (repeated,) = await harness.store.submit([dataclasses.replace(plan, digest=lambda: "other")])
     assert (repeated.run, repeated.is_new) == (run, False)
     assert len(await harness.store.list_runs()) == 1
 

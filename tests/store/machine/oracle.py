@@ -33,7 +33,7 @@ class Oracle:
             if run.plan.identity.uid == plan.identity.uid:
                 return run
         newest = self.unfinished(plan)
-        return newest if newest and newest.plan.digest == plan.digest else None
+        return newest if newest and newest.plan.digest() == plan.digest() else None
 
     def unfinished(self, plan: Plan) -> Run | None:
         newest = self.names.get((plan.identity.kind, plan.identity.name))

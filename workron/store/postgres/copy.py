@@ -96,7 +96,7 @@ def _run(base: JobId, plan: Plan, now: datetime, transaction: int) -> Iterator[s
     last = base + len(plan.nodes) - 1
     metadata = json.dumps(dict(plan.metadata))
     yield copy_line(
-        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest),
+        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
         *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
         transaction if _is_large(plan) else None,
     )

@@ -146,7 +146,7 @@ def _find_existing(
     for plan, row in zip(plans, locked, strict=True):
         uid, name = plan.identity.uid, tuple(_name(plan).values())
         known = by_uid.get(uid) or _stored_run(row, "known")
-        digest = by_name[name].digest if name in by_name else row["digest"]
+        digest = by_name[name].digest() if name in by_name else row["digest"]
         if known is None and repeats(plan, digest, supersedes=supersedes):
             known = by_name.get(name) or _stored_run(row, "unfinished")
         if known is None:

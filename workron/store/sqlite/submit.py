@@ -113,7 +113,7 @@ def _insert_plan(tx: Transaction, plan: Plan, base: JobId) -> _StoredPlan:
     tx.run(
         "submit.add_run",
         uid=str(plan.identity.uid),
-        digest=plan.digest,
+        digest=plan.digest(),
         metadata=payloads.to_json(plan.metadata),
         suspended=plan.is_suspended,
         priority=plan.priority,
