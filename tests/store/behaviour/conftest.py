@@ -28,7 +28,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> databases.Databa
 
 @pytest.fixture
 def _kept(database: databases.DatabaseUnderTest) -> databases.DatabaseUnderTest:
-    """The database may start the server of the test session."""
+    """Return the database, whose server may have been started for all tests."""
     return database
 
 

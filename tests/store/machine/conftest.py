@@ -32,3 +32,9 @@ def make_database(
         return lambda: databases.SqliteUnderTest(tmp_path / f"{next(numbers)}.db")
     dsn = request.getfixturevalue("shared_database")
     return lambda: databases.PostgresUnderTest(dsn)
+
+
+@pytest.fixture
+def _kept(make_database: Callable[[], databases.DatabaseUnderTest]) -> object:
+    """Return the database, whose server may have been started for all tests."""
+    return make_database

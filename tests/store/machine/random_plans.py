@@ -40,7 +40,7 @@ def _task(chance: Random, earlier: Mapping[str, plans.Task], now: datetime) -> p
     outside = _outside(chance)
     if is_chosen(chance, 0.5):
         return plans.task(when=needs, outside=outside, **terms)
-    # `core.expand` decides what the deadline of an array means for its elements.
+    # `core.planner` decides what the deadline of an array means for its elements.
     terms["deadline_seconds"] = None
     counts = {earlier[name].count for name in needs}
     count = counts.pop() if len(counts) == 1 else None

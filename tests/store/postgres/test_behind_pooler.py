@@ -69,6 +69,12 @@ def database(request: pytest.FixtureRequest, pooled_database: str) -> PostgresUn
 
 
 @pytest.fixture
+def _kept(database: PostgresUnderTest) -> PostgresUnderTest:
+    """Return the database, whose PgBouncer serves all tests."""
+    return database
+
+
+@pytest.fixture
 async def harness(database: PostgresUnderTest) -> AsyncIterator[Harness]:
     await database.clear()
     made = Harness(database, await database.open())
