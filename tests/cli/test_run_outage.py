@@ -1,9 +1,11 @@
 """Outages of the store: commands retry, and stop their jobs when it fails for good."""
 
+import asyncio
 import pathlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import pytest
 
@@ -122,11 +124,17 @@ def test_wait_exits_with_5_when_the_outage_exceeds_its_limit(
 
 
 def test_wait_exits_with_5_when_its_timeout_expires_during_an_outage(
-    call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    fail_store(["filter_ended"], _UNREACHABLE, tmp_path, times=10**9)
-    result = call("wait", "hello", "--timeout", "50ms", "--store", url)
+
+    async def fail_for_long(*_: object) -> NoReturn:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "time", partial(float, loop.time() + 7200))
+        raise _UNREACHABLE
+
+    monkeypatch.setattr(SqliteStore, "filter_ended", fail_for_long)
+    result = call("wait", "hello", "--timeout", "1h", "--store", url)
     assert (result.code, result.out) == (5, "")
     assert result.err.splitlines()[1:] == ["timed out: the store does not answer"]
 
