@@ -13,6 +13,7 @@ from workron.core.plan import Plan
 
 _FEW = 100
 _STARTS = "SELECT count(*) FROM workron.scan_start"
+_FLUSH = "SELECT pg_stat_force_next_flush()"
 _NEXT_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
 
 
@@ -22,8 +23,10 @@ def _urgent() -> Plan:
 
 async def _refresh(stage: Stage, worker: WorkerActor) -> None:
     """Refresh the scan starts, once the server has counted the rows that a worker deleted."""
-    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
+    await worker.store.connection.execute(_FLUSH)
     await stage.sql.execute("SELECT workron.refresh_scan_starts(0)")
+    # Otherwise the server adds what the refresh has read to a later count.
+    await stage.sql.execute(_FLUSH)
 
 
 async def _after_work(stage: Stage, ready: int = 0) -> WorkerActor:
