@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from tests.cli import rows
-from workron.cli import output
 from workron.cli.output import OutputDir
 from workron.cli.progress import ObservedRun
 from workron.core.ids import JobId
@@ -96,10 +95,10 @@ async def test_output_is_filled_in_when_an_earlier_process_ran_the_job(
 class HangingOutputDir(OutputDir):
     """A folder in which writes to the file of job 8 hang until the test reads it."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, **limits: int) -> None:
         self.path = folder / "flow.a.log"
         os.mkfifo(self.path)
-        super().__init__(folder)
+        super().__init__(folder, **limits)
         names = [rows.row("a", State.QUEUED, job=8), rows.row("b", State.QUEUED, job=9)]
         self.expect(rows.run("flow"), names)
 
@@ -150,10 +149,9 @@ async def test_all_output_is_written_when_the_block_is_left(tmp_path: pathlib.Pa
 
 
 async def test_output_is_filled_in_when_the_folder_was_too_slow_at_the_start(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: pathlib.Path,
 ) -> None:
-    monkeypatch.setattr(output, "_MAX_PENDING_BYTES", 4)
-    hanging = HangingOutputDir(tmp_path)
+    hanging = HangingOutputDir(tmp_path, max_pending_bytes=4)
     writing = asyncio.create_task(_write(hanging, 8, b"eight"))
     await asyncio.sleep(0)
     assert hanging.listener(_claimed(9)) is None

@@ -132,11 +132,10 @@ class NeverTerminated:
 
 
 def test_client_is_disconnected_and_the_next_accepted_when_it_sends_nothing(
-    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    path: pathlib.Path,
 ) -> None:
-    monkeypatch.setattr(connection, "_FIRST_BYTE_TIMEOUT_SECONDS", 0.01)
     with NeverTerminated() as termination:
-        one = connection.RunnerListener(path, cast("TerminationSignals", termination))
+        one = connection.RunnerListener(path, cast("TerminationSignals", termination), 0.01)
         with _connect(path) as silent, _connect(path) as sending:
             sending.send(b"x")
             stream = one.accept()

@@ -1,18 +1,18 @@
 """An agent that stops while a claim is granted, started or reported."""
 
 import asyncio
+import dataclasses
 import pathlib
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
 
-from tests.worker.agent_harness import AgentHarness
+from tests.worker.agent_harness import QUICK_CONFIG, AgentHarness
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import State
 from workron.store.api import Store
-from workron_worker import attempt
 from workron_worker.agent import Agent
 from workron_worker.claims import RunningClaim
 from workron_worker.config import Slots
@@ -112,14 +112,14 @@ class RefusingExecutor:
 
 
 async def test_failed_agent_ends_when_its_executor_refuses_every_start(
-    harness: AgentHarness, monkeypatch: pytest.MonkeyPatch
+    harness: AgentHarness,
 ) -> None:
-    monkeypatch.setattr(attempt, "_MAX_START_FAILURES", 1)
+    config = dataclasses.replace(QUICK_CONFIG, max_start_failures=1)
     harness.executor = cast("RunnerExecutor", RefusingExecutor(harness.executor))
     harness.slots = Slots(30)
     await harness.workflow({"name": "many", "count": 30, "command": "true"})
     with pytest.raises(StartError):
-        await (await harness.agent()).run()
+        await (await harness.agent(config=config)).run()
 
 
 async def test_new_session_is_kept_when_an_error_of_the_old_one_is_late(

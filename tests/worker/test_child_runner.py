@@ -4,7 +4,6 @@ import asyncio
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable
@@ -14,9 +13,7 @@ import pytest
 
 from tests.worker.output_collector import OutputCollector, discard
 from workron_runner import event_loop, protocol
-from workron_runner.connection import FrameConnection
 from workron_runner.protocol import Frame
-from workron_worker import runner_connection
 from workron_worker.executor import (
     Acknowledge,
     CommandEnd,
@@ -233,32 +230,23 @@ async def test_runner_is_ended_when_the_executor_is_closed_during_its_start(
     ],
 )
 def test_child_runner_is_rejected_when_its_hello_is_wrong(
-    program: str, message: str, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+    program: str, message: str, boot: uuid.UUID
 ) -> None:
     prelude = (
         "import os, sys; from workron_runner import protocol; fd = int(sys.argv[2])\n"
         "def send(message): os.write(fd, protocol.encode(message))\n"
     )
-    monkeypatch.setattr(
-        runner_connection, "_RUNNER_COMMAND", (sys.executable, "-c", prelude + program)
-    )
+    runners = ChildRunners(command=(sys.executable, "-c", prelude + program))
     with pytest.raises(StartError, match=message):
-        RunnerExecutor(grace=timedelta(), boot=boot)
+        RunnerExecutor(grace=timedelta(), boot=boot, runners=runners)
 
 
 async def test_runner_is_started_again_when_it_was_killed_during_its_start(
-    boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch, make: Make
+    boot: uuid.UUID, tmp_path: pathlib.Path, make: Make
 ) -> None:
-    usual = runner_connection._RUNNER_COMMAND
-    commands = [("sh", "-c", "kill -9 $$"), usual]
-    start = runner_connection._start_process
-
-    def start_next(arguments: list[str]) -> tuple[subprocess.Popen[bytes], FrameConnection]:
-        monkeypatch.setattr(runner_connection, "_RUNNER_COMMAND", commands.pop(0))
-        return start(arguments)
-
-    monkeypatch.setattr(runner_connection, "_start_process", start_next)
-    executor = RunnerExecutor(grace=timedelta(), boot=boot)
+    killed_once = f'mkdir {tmp_path}/killed && kill -9 $$; exec "$0" "$@"'
+    runners = ChildRunners(command=("sh", "-c", killed_once, *ChildRunners().command))
+    executor = RunnerExecutor(grace=timedelta(), boot=boot, runners=runners)
     assert (await run_task(executor, make("echo on"), None)).output == b"on\n"
     executor.close()
 
@@ -271,11 +259,11 @@ def test_no_descriptor_is_left_when_a_child_runner_has_ended() -> None:
 
 
 def test_start_error_is_raised_when_a_runner_cannot_be_started(
-    boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+    boot: uuid.UUID,
 ) -> None:
-    monkeypatch.setattr(runner_connection, "_RUNNER_COMMAND", ("/no/such/python",))
+    runners = ChildRunners(command=("/no/such/python",))
     with pytest.raises(StartError, match="cannot start a runner: No such file"):
-        RunnerExecutor(grace=timedelta(), boot=boot)
+        RunnerExecutor(grace=timedelta(), boot=boot, runners=runners)
 
 
 async def test_runner_is_lost_when_it_sends_a_wrong_message(

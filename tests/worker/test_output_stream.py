@@ -16,7 +16,6 @@ from workron.core.ids import JobId
 from workron.core.states import Reason, State
 from workron.store.api import Store
 from workron.store.types import OutputChunk, ReportResult
-from workron_worker import agent as agent_module
 from workron_worker import output_stream
 from workron_worker.executor import WINDOW_BYTES
 from workron_worker.output_stream import CHUNK_BYTES, OutputStream
@@ -269,12 +268,15 @@ async def test_end_is_reported_when_its_output_cannot_be_stored(
 
 
 async def test_killed_agent_does_not_wait_long_for_output_to_be_stored(
-    harness: AgentHarness, store: OutputStore, monkeypatch: pytest.MonkeyPatch
+    harness: AgentHarness, store: OutputStore
 ) -> None:
-    monkeypatch.setattr(agent_module, "_KILL_STORE_TIMEOUT", timedelta(milliseconds=10))
     store.is_available = False
     job = await harness.job(command="echo all", outputStreamBytes=1000)
-    config = dataclasses.replace(QUICK_CONFIG, store_timeout=timedelta(days=1))
+    config = dataclasses.replace(
+        QUICK_CONFIG,
+        store_timeout=timedelta(days=1),
+        kill_store_timeout=timedelta(milliseconds=10),
+    )
     agent = await harness.agent(store=store, config=config)
     async with harness.working(agent) as work:
         await store.wait_for_calls(3)

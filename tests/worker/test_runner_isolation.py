@@ -15,7 +15,6 @@ from tests.runner import cgroup, spare_uids
 from tests.worker.output_collector import OutputCollector
 from workron.core.states import Reason
 from workron_runner import uids
-from workron_worker import runner_connection
 from workron_worker.executor import CommandTask, RunnerLostError, StartError
 from workron_worker.runner_client import RunnerExecutor, run_task
 from workron_worker.runner_connection import ChildRunner, ChildRunners
@@ -45,10 +44,8 @@ def limited(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with cgroup.limited(_LIMIT) as folder:
         enter = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
-        monkeypatch.setattr(
-            runner_connection, "_RUNNER_COMMAND", (*enter, *runner_connection._RUNNER_COMMAND)
-        )
-        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
+        runners = ChildRunners(command=(*enter, *ChildRunners().command))
+        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=runners)
         yield executor
         executor.close()
 

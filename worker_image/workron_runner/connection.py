@@ -112,10 +112,16 @@ _FIRST_BYTE_TIMEOUT_SECONDS: Final = 10
 class RunnerListener:
     """A Unix socket at a path, which takes the first client that sends something."""
 
-    def __init__(self, path: pathlib.Path, termination: TerminationSignals) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        termination: TerminationSignals,
+        first_byte_seconds: float = _FIRST_BYTE_TIMEOUT_SECONDS,
+    ) -> None:
         """Listen at `path`; OSError: that is not possible. `termination` ends `accept`."""
         self._path = path
         self._termination = termination
+        self._first_byte_seconds = first_byte_seconds
         self._socket = socket.socket(socket.AF_UNIX)
         try:
             new = path.with_name(f"{path.name}.new")
@@ -134,7 +140,7 @@ class RunnerListener:
         try:
             while not self._termination.is_requested() and self._wait_readable(self._socket):
                 stream, _ = self._socket.accept()
-                if self._wait_readable(stream, _FIRST_BYTE_TIMEOUT_SECONDS) and _has_data(stream):
+                if self._wait_readable(stream, self._first_byte_seconds) and _has_data(stream):
                     return stream
                 stream.close()
             return None

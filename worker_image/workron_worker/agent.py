@@ -42,9 +42,6 @@ from workron_worker.heartbeat import Heartbeat
 from workron_worker.store_retry import StoreRetry
 
 _log = structlog.get_logger(__name__)
-_KILL_STORE_TIMEOUT: Final = timedelta(seconds=2)
-"""A killed agent waits no longer for an unavailable store; the lease will expire. One that drains
-and has no claims waits half of it for the call that is under way."""
 _DEREGISTER_SECONDS: Final = 1.0
 _DEREGISTER_SECONDS_AFTER_OUTAGE: Final = 0.25
 _GATHER_TIMEOUT: Final = timedelta(milliseconds=5)
@@ -116,6 +113,7 @@ class Agent:
             self._retry,
             self._finish,
             lambda: self._heartbeat.is_late,
+            config.max_start_failures,
         )
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
@@ -166,13 +164,13 @@ class Agent:
         self._dependencies.metrics.is_draining = True
         if not self._claims.count:
             # The call that is under way asks for claims that would be released again.
-            self._retry.shorten_current_calls(_KILL_STORE_TIMEOUT / 2)
+            self._retry.shorten_current_calls(self._config.kill_store_timeout / 2)
         self._wake.set()
 
     def kill(self) -> None:
         """Drain, but kill what runs and release it."""
         self._is_killed = True
-        self._retry.stop_within(_KILL_STORE_TIMEOUT)
+        self._retry.stop_within(self._config.kill_store_timeout)
         self._kill_commands(self._claims.running, Disposition.RELEASE)
         self.drain()
 

@@ -30,8 +30,6 @@ Finish = Callable[[RunningClaim, AttemptReport | None], None]
 
 _log = structlog.get_logger(__name__)
 _START_BACKOFF: Final = retry.RetryBackoff(first=0.2, longest=2.0)
-_MAX_START_FAILURES: Final = 5
-"""After this many failures in a row the agent fails."""
 
 
 class AttemptRunner:
@@ -44,6 +42,7 @@ class AttemptRunner:
         store_retry: StoreRetry,
         finish: Finish,
         is_late: Callable[[], bool],
+        max_start_failures: int,
     ) -> None:
         """Create it; `finish` is called once per claim, with None if there is nothing to report."""
         self._dependencies = dependencies
@@ -52,6 +51,7 @@ class AttemptRunner:
         self._log = _log.bind(worker=worker)
         self._finish = finish
         self._is_late = is_late
+        self._max_start_failures = max_start_failures
         self._streams = OutputStreams(dependencies, store_retry)
         self._start_failures = 0
         self._pause_ends_at = 0.0
@@ -146,7 +146,7 @@ class AttemptRunner:
             # Several failures during one pause have one cause and count once.
             if now >= self._pause_ends_at:
                 self._start_failures += 1
-                if self._start_failures >= _MAX_START_FAILURES:
+                if self._start_failures >= self._max_start_failures:
                     raise error
                 pause = _START_BACKOFF.pause(self._start_failures)
                 self._pause_ends_at = now + pause

@@ -44,6 +44,11 @@ class AgentConfig:
     heartbeat begins to kill."""
     store_timeout: timedelta = timedelta(minutes=1)
     """How long the store may be unavailable before the agent fails."""
+    kill_store_timeout: timedelta = timedelta(seconds=2)
+    """A killed agent waits no longer for an unavailable store; the lease will expire. One that
+    drains and has no claims waits half of it for the call that is under way."""
+    max_start_failures: int = 5
+    """After this many failed starts in a row the agent fails."""
     max_jobs: int | None = None
     """After this many claims the agent drains."""
     idle_exit: timedelta | None = None

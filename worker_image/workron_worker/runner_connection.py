@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 from uuid import UUID
@@ -32,7 +32,6 @@ from workron_worker.executor import StartError
 
 HELLO_TIMEOUT_SECONDS: Final = 30
 CLOSE_TIMEOUT_SECONDS: Final = 10
-_RUNNER_COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
 
 _log = structlog.get_logger(__name__)
 
@@ -227,14 +226,16 @@ class ChildRunners:
     """Each with a uid of its own from this range."""
     processes: int | None = None
     """At most this many processes and threads per command; only together with uids."""
+    command: Sequence[str] = (sys.executable, "-PSs", "-m", "workron_runner")
+    """The program of the runner, before its arguments."""
 
     are_external: ClassVar = False
 
     def connect(self, boot: UUID) -> ChildRunner:
         """Start a runner, again if it is killed from outside while it starts."""
         with contextlib.suppress(_KilledError):
-            return ChildRunner(boot, self.arguments())
-        return ChildRunner(boot, self.arguments())
+            return ChildRunner(boot, [*self.command, *self.arguments()])
+        return ChildRunner(boot, [*self.command, *self.arguments()])
 
     def arguments(self) -> list[str]:
         """Return the options as arguments of the runner's command line."""
@@ -254,8 +255,8 @@ class ChildRunners:
 class ChildRunner(RunnerConnection):
     """A runner as a child process; StartError if it cannot start."""
 
-    def __init__(self, boot: UUID, arguments: list[str]) -> None:
-        self._child, connection = _start_process(arguments)
+    def __init__(self, boot: UUID, command: list[str]) -> None:
+        self._child, connection = _start_process(command)
         super().__init__(connection)
         try:
             self._exchange_hello(boot)
@@ -284,7 +285,7 @@ class ChildRunner(RunnerConnection):
 Runners = ChildRunners | SocketRunners
 
 
-def _start_process(arguments: list[str]) -> tuple[subprocess.Popen[bytes], FrameConnection]:
+def _start_process(command: list[str]) -> tuple[subprocess.Popen[bytes], FrameConnection]:
     if not sys.platform.startswith("linux"):
         raise StartError(
             f"workers run on Linux only, and this is {sys.platform}: use the container image, or a"
@@ -297,7 +298,7 @@ def _start_process(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Frame
     with theirs:
         try:
             child = subprocess.Popen(  # noqa: S603 - this Python, and our own package
-                [*_RUNNER_COMMAND, "--descriptor", str(theirs.fileno()), *arguments],
+                [*command, "--descriptor", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=passed | {"PYTHONPATH": package_path, "TMPDIR": tempfile.gettempdir()},

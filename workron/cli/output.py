@@ -101,8 +101,9 @@ _MAX_NAME: Final = 200
 class OutputDir:
     """Writes the output of jobs to files in a folder; leaving the block waits for all of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, max_pending_bytes: int = _MAX_PENDING_BYTES) -> None:
         self._folder = folder
+        self._max_pending_bytes = max_pending_bytes
         self._paths: dict[JobId, Path] = {}
         self._written: set[JobId] = set()
         self._thread = ThreadPoolExecutor(1, "output-dir")
@@ -141,7 +142,7 @@ class OutputDir:
         path = self._paths.get(claimed.job)
         if path is None:
             return None
-        if self._pending > _MAX_PENDING_BYTES:
+        if self._pending > self._max_pending_bytes:
             self._written.discard(claimed.job)
             self._record_error(path, "the disk is slower than the output of the jobs")
             return None

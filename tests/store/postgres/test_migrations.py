@@ -75,24 +75,18 @@ async def test_migration_waits_when_another_one_runs(stage: Stage) -> None:
     assert await migrating == []
 
 
-async def test_migration_fails_when_another_session_keeps_the_lock(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "_LOCK_SECONDS", 0.02)
+async def test_migration_fails_when_another_session_keeps_the_lock(stage: Stage) -> None:
     await stage.watcher.begin()
     await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
     with pytest.raises(errors.StoreBusyError, match=r"a lock on the schema for 0\.02 s; end it"):
-        await schema.migrate(stage.dsn)
+        await schema.migrate(stage.dsn, lock_seconds=0.02)
 
 
-async def test_migration_fails_when_a_statement_times_out(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "_STATEMENT_SECONDS", 0.05)
+async def test_migration_fails_when_a_statement_times_out(stage: Stage) -> None:
     await stage.watcher.begin()
     await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
     with pytest.raises(errors.StoreUnreachableError, match=r"cannot migrate .*: no answer in time"):
-        await schema.migrate(stage.dsn)
+        await schema.migrate(stage.dsn, statement_seconds=0.5)
 
 
 @_either

@@ -8,8 +8,8 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint, mint_boot, report_on
-from workron.store.postgres import store
 from workron.store.postgres.notify import Notifier
+from workron.store.postgres.pool import open_pool
 from workron.store.postgres.store import PostgresStore
 from workron.store.types import Registration
 
@@ -19,8 +19,14 @@ _LISTENERS = (
 )
 
 
-async def _open(url: str) -> PostgresStore:
-    return await store.open_postgres(url, rng=random.Random())
+async def _open(url: str, **seconds: float) -> PostgresStore:
+    """Open a store; `seconds` are pauses of its notifier."""
+    rng = random.Random()
+    database = await open_pool(url, rng=rng, connections=4)
+    made = PostgresStore(database, await open_pool(url, rng=rng, connections=1), rng)
+    made._notifier = Notifier(made._database, made._wakeup, **seconds)
+    await made.listen()
+    return made
 
 
 async def _wait_for_work(store: PostgresStore) -> asyncio.Task[None]:
@@ -82,11 +88,10 @@ async def test_submission_notifies_in_its_own_commit(
 
 
 async def test_only_the_first_submission_notifies_in_its_commit_when_several_follow(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    fresh_database: str,
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.notify._INTERVAL_SECONDS", 600)
-    monkeypatch.setattr("workron.store.postgres.notify._LAST_NOTIFY_SECONDS", 0)
-    ear, store = await asyncpg.connect(fresh_database), await _open(fresh_database)
+    ear = await asyncpg.connect(fresh_database)
+    store = await _open(fresh_database, interval_seconds=600, last_seconds=0)
     rings: list[object] = []
     await ear.add_listener("workron", lambda *ring: rings.append(ring))
     for number in range(10):
@@ -99,10 +104,10 @@ async def test_only_the_first_submission_notifies_in_its_commit_when_several_fol
 
 
 async def test_store_is_notified_again_when_its_listener_was_disconnected(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    fresh_database: str,
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.notify._RECONNECT_SECONDS", 0)
-    listener, other = await _open(fresh_database), await _open(fresh_database)
+    listener = await _open(fresh_database, reconnect_seconds=0)
+    other = await _open(fresh_database)
     await other._database.fetch(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND query LIKE 'LISTEN%'"

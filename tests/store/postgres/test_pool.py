@@ -2,18 +2,18 @@
 
 import asyncio
 import random
+from typing import Any
 
 import asyncpg
-import pytest
 
-from workron.store.postgres import pool
-from workron.store.postgres.pool import ConnectionPool, open_pool
+from workron.store.postgres.pool import ConnectionPool, PoolLimits, open_pool
 
 _SESSION = "SELECT pg_backend_pid()"
 
 
-async def _open(url: str, connections: int) -> ConnectionPool:
-    return await open_pool(url, rng=random.Random(), connections=connections)
+async def _open(url: str, connections: int, **limits: Any) -> ConnectionPool:
+    given = PoolLimits(**limits)
+    return await open_pool(url, rng=random.Random(), connections=connections, limits=given)
 
 
 def _connection_in_use(
@@ -43,13 +43,10 @@ async def test_sequential_calls_use_one_session_when_others_ran_concurrently(
     await one.close()
 
 
-async def test_kept_connection_is_used_when_a_call_waits_for_one(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_kept_connection_is_used_when_a_call_waits_for_one(fresh_database: str) -> None:
     one = await _open(fresh_database, 1)
     is_used, may_end, long = _connection_in_use(one)
     await is_used.wait()
-    monkeypatch.setattr(pool, "_ACQUIRE_SECONDS", 5)
     waiting = asyncio.create_task(one.fetch_value(_SESSION))
     await asyncio.sleep(0)
     may_end.set()
@@ -58,10 +55,9 @@ async def test_kept_connection_is_used_when_a_call_waits_for_one(
 
 
 async def test_kept_connection_is_not_used_when_the_server_ended_its_session(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    fresh_database: str,
 ) -> None:
-    monkeypatch.setattr(pool, "_MAX_CALLS", 1)
-    one = await _open(fresh_database, 1)
+    one = await _open(fresh_database, 1, max_calls=1)
     session = await one.fetch_value(_SESSION)
     ended = asyncio.Event()
 
@@ -77,22 +73,16 @@ async def test_kept_connection_is_not_used_when_the_server_ended_its_session(
     await other.close()
 
 
-async def test_close_does_not_wait_when_a_connection_is_kept(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
-    one = await _open(fresh_database, 1)
+async def test_close_does_not_wait_when_a_connection_is_kept(fresh_database: str) -> None:
+    one = await _open(fresh_database, 1, close_seconds=60)
     await one.fetch_value(_SESSION)
     async with asyncio.timeout(10):
         await one.close()
     assert not one._pool.get_size()
 
 
-async def test_connection_is_not_kept_when_it_is_in_use_at_close(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
-    one = await _open(fresh_database, 1)
+async def test_connection_is_not_kept_when_it_is_in_use_at_close(fresh_database: str) -> None:
+    one = await _open(fresh_database, 1, close_seconds=60)
     is_used, may_end, long = _connection_in_use(one)
     await is_used.wait()
     closing = asyncio.create_task(one.close())

@@ -16,12 +16,17 @@ from tests.store.behaviour.worker import MANY
 from tests.store.postgres.faulty_proxy import FaultyProxy, hang_up
 from workron.core import errors
 from workron.store.postgres import schema, store
-from workron.store.postgres.pool import open_pool
+from workron.store.postgres.pool import ConnectionPool, PoolLimits, open_pool
 from workron.store.postgres.store import PostgresStore
 
 
 async def _open(url: str) -> PostgresStore:
     return await store.open_postgres(url, rng=random.Random())
+
+
+async def _open_pool(url: str, **limits: float) -> ConnectionPool:
+    given = PoolLimits(**limits)  # type: ignore[arg-type]
+    return await open_pool(url, rng=random.Random(), connections=1, limits=given)
 
 
 _either = pytest.mark.parametrize("call", [_open, schema.migrate])
@@ -113,13 +118,10 @@ async def test_error_says_that_the_password_is_wrong(call: Any) -> None:
             await call(url)
 
 
-async def test_error_names_the_timeout_when_the_server_is_silent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("workron.store.postgres.pool._CONNECT_SECONDS", 0.01)
+async def test_error_names_the_timeout_when_the_server_is_silent() -> None:
     async with _server(None) as url:
         with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
-            await _open(url)
+            await _open_pool(url, connect_seconds=0.01)
 
 
 async def test_error_names_the_command_when_the_database_is_empty(empty_database: str) -> None:
@@ -192,7 +194,7 @@ async def test_error_is_that_of_a_busy_store_when_a_statement_takes_too_long(
     fresh_database: str,
 ) -> None:
     await _set(fresh_database, "statement_timeout = '20ms'")
-    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
+    database = await _open_pool(fresh_database)
     with pytest.raises(errors.StoreBusyError, match="statement timeout"):
         await database.fetch("SELECT pg_sleep(60)")
     assert await database.fetch_value("SELECT 1") == 1
@@ -200,10 +202,9 @@ async def test_error_is_that_of_a_busy_store_when_a_statement_takes_too_long(
 
 
 async def test_error_says_so_when_a_statement_is_not_answered_in_time(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    fresh_database: str,
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.pool._STATEMENT_SECONDS", 0.05)
-    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
+    database = await _open_pool(fresh_database, statement_seconds=0.5)
     with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
         await database.fetch("SELECT pg_sleep(60)")
     assert await database.fetch_value("SELECT 1") == 1
@@ -219,10 +220,9 @@ async def test_error_says_so_when_a_statement_is_not_answered_in_time(
     ],
 )
 async def test_error_is_transient_when_every_attempt_was_a_deadlock(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch, state: str, kind: type[Exception]
+    fresh_database: str, state: str, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.pool._PAUSE_SECONDS", 0)
-    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
+    database = await _open_pool(fresh_database, pause_seconds=0)
     with pytest.raises(kind):
         await database.fetch(f"DO $$ BEGIN RAISE 'no' USING ERRCODE = '{state}'; END $$")
     await database.close()
@@ -234,7 +234,7 @@ async def test_error_says_unreachable_when_the_driver_fails_after_a_lost_connect
     async def mix_up(_: object) -> None:
         raise asyncpg.InternalClientError("cannot switch to state 12; another is in progress")
 
-    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
+    database = await _open_pool(fresh_database)
     with pytest.raises(errors.StoreUnreachableError):
         await database.run(mix_up)
     await database.close()
@@ -251,7 +251,7 @@ async def test_next_call_connects_when_the_pool_lost_its_connection(
     fresh_database: str,
 ) -> None:
     administrator = await asyncpg.connect(fresh_database)
-    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
+    database = await _open_pool(fresh_database)
     mine = asyncio.all_tasks()
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     await administrator.fetch(f"SELECT pg_terminate_backend(pid, 10000) {others}")

@@ -37,9 +37,21 @@ _LAST_NOTIFY_SECONDS: Final = 1.0
 class Notifier:
     """Sends notifications, and listens for those of other processes if the connection allows it."""
 
-    def __init__(self, database: ConnectionPool, wakeup: Wakeup) -> None:
+    def __init__(
+        self,
+        database: ConnectionPool,
+        wakeup: Wakeup,
+        *,
+        interval_seconds: float = _INTERVAL_SECONDS,
+        reconnect_seconds: float = _RECONNECT_SECONDS,
+        last_seconds: float = _LAST_NOTIFY_SECONDS,
+    ) -> None:
+        """Create it; closing waits `last_seconds` for a pending notification."""
         self._database = database
         self._wakeup = wakeup
+        self._interval_seconds = interval_seconds
+        self._reconnect_seconds = reconnect_seconds
+        self._last_seconds = last_seconds
         self._sender: asyncio.Task[None] | None = None
         self._is_pending = False
         self._listener: asyncio.Task[None] | None = None
@@ -56,7 +68,7 @@ class Notifier:
             with contextlib.suppress(*driver_errors.DRIVER):
                 is_pooled = await self._listen_until_lost(has_tried)
             has_tried.set()
-            await asyncio.sleep(_RECONNECT_SECONDS)
+            await asyncio.sleep(self._reconnect_seconds)
 
     async def _listen_until_lost(self, has_tried: asyncio.Event) -> bool:
         """Listen until the connection is lost; return True at once behind a transaction pooler."""
@@ -97,18 +109,18 @@ class Notifier:
 
     async def _send(self) -> None:
         if not self._is_pending:
-            await asyncio.sleep(_INTERVAL_SECONDS)
+            await asyncio.sleep(self._interval_seconds)
         while self._is_pending:
             self._is_pending = False
             # A process that is not woken finds the work by polling.
             with contextlib.suppress(errors.StoreError):
                 await self._database.fetch(f"SELECT {NOTIFY}")
-            await asyncio.sleep(_INTERVAL_SECONDS)
+            await asyncio.sleep(self._interval_seconds)
 
     async def close(self) -> None:
         """Stop listening, after a pending notification was sent."""
         if self._sender is not None:
-            await asyncio.wait([self._sender], timeout=_LAST_NOTIFY_SECONDS)
+            await asyncio.wait([self._sender], timeout=self._last_seconds)
         tasks = [task for task in (self._sender, self._listener) if task is not None]
         for task in tasks:
             task.cancel()

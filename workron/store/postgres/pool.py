@@ -7,7 +7,7 @@ one transaction and can be repeated.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import asyncpg
 
@@ -23,26 +23,40 @@ if TYPE_CHECKING:
     from workron.core.clock import Rng
 
 
-_CONNECT_SECONDS: Final = 10.0
-_ACQUIRE_SECONDS: Final = 10.0
-_CLOSE_SECONDS: Final = 0.5
-"""A reachable server closes a connection at once; nothing else is worth waiting for."""
-_STATEMENT_SECONDS: Final = 60.0
 _QUERIES: Final = 10_000_000
 """Queries before a connection is replaced: hours under full load."""
-_MAX_CALLS: Final = 8
-_PAUSE_SECONDS: Final = 0.02
 
 _T = TypeVar("_T")
+
+
+class PoolLimits(NamedTuple):
+    """How long a pool waits, and how often it repeats a call that lost a deadlock."""
+
+    connect_seconds: float = 10.0
+    acquire_seconds: float = 10.0
+    statement_seconds: float = 60.0
+    close_seconds: float = 0.5
+    """A reachable server closes a connection at once; nothing else is worth waiting for."""
+    max_calls: int = 8
+    pause_seconds: float = 0.02
+
+
+_LIMITS: Final = PoolLimits()
 
 
 class ConnectionPool:
     """A few connections to one PostgreSQL."""
 
-    def __init__(self, pool: asyncpg.Pool, *, url: str, rng: Rng) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, *, url: str, rng: Rng, limits: PoolLimits = _LIMITS
+    ) -> None:
         self._pool = pool
+        self._limits = limits
         self._backoff = RetryBackoff(
-            _PAUSE_SECONDS, _PAUSE_SECONDS, jitter=0.5, rng=rng, max_calls=_MAX_CALLS
+            *(limits.pause_seconds, limits.pause_seconds),
+            jitter=0.5,
+            rng=rng,
+            max_calls=limits.max_calls,
         )
         self._kept: PoolConnectionProxy | None = None
         self._waiting = 0
@@ -89,7 +103,7 @@ class ConnectionPool:
         self._waiting += 1
         try:
             # Not the pool's own timeout, which makes a task of each, though few wait.
-            async with asyncio.timeout(_ACQUIRE_SECONDS):
+            async with asyncio.timeout(self._limits.acquire_seconds):
                 return await self._pool.acquire()
         finally:
             self._waiting -= 1
@@ -103,14 +117,14 @@ class ConnectionPool:
         if self._kept is None and not self._waiting:
             self._kept = connection
         else:
-            await self._pool.release(connection, timeout=_ACQUIRE_SECONDS)
+            await self._pool.release(connection, timeout=self._limits.acquire_seconds)
 
     async def close(self) -> None:
         """Close the connections, even those in use."""
         # From now on, connections in use go back to the pool.
         self._waiting += 1
         try:
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(self._limits.close_seconds):
                 if kept := self._take_kept():
                     await self._pool.release(kept)
                 await self._pool.close()
@@ -132,7 +146,7 @@ def _is_open(connection: PoolConnectionProxy) -> bool:
 
 
 async def open_pool(
-    url: str, *, rng: Rng, connections: int, statement_seconds: float | None = None
+    url: str, *, rng: Rng, connections: int, limits: PoolLimits = _LIMITS
 ) -> ConnectionPool:
     """Open a pool, and one connection in it."""
     try:
@@ -144,13 +158,13 @@ async def open_pool(
             max_size=connections,
             # A new session plans every function that it calls.
             max_queries=_QUERIES,
-            timeout=_CONNECT_SECONDS,
-            command_timeout=statement_seconds or _STATEMENT_SECONDS,
+            timeout=limits.connect_seconds,
+            command_timeout=limits.statement_seconds,
             reset=_no_reset,
         )
     except (*driver_errors.DRIVER, ValueError) as cause:
         raise driver_errors.translate(cause, url, action=driver_errors.CONNECT) from cause
-    return ConnectionPool(pool, url=url, rng=rng)
+    return ConnectionPool(pool, url=url, rng=rng, limits=limits)
 
 
 async def _no_reset(_: Connection) -> None:

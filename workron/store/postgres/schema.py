@@ -91,21 +91,26 @@ def known_migrations() -> Sequence[migrations.Migration]:
     return migrations.read_migrations(resources.files(__package__) / "migrations")
 
 
-async def migrate(url: str) -> list[str]:
+async def migrate(
+    url: str,
+    *,
+    lock_seconds: float = _LOCK_SECONDS,
+    statement_seconds: float = _STATEMENT_SECONDS,
+) -> list[str]:
     """Apply pending migrations and return their names; concurrent calls are safe."""
     try:
         connection = await asyncpg.connect(
-            url, timeout=_CONNECT_SECONDS, command_timeout=_STATEMENT_SECONDS
+            url, timeout=_CONNECT_SECONDS, command_timeout=statement_seconds
         )
     except (*driver_errors.DRIVER, ValueError) as cause:
         raise driver_errors.translate(cause, url, action=driver_errors.CONNECT) from cause
     try:
-        return await _migrate(connection)
+        return await _migrate(connection, lock_seconds)
     except asyncpg.LockNotAvailableError as cause:
         raise errors.StoreBusyError(
             f"{driver_errors.redact_url(url)}:"
             f" nothing was changed: another session has held a lock on the schema"
-            f" for {_LOCK_SECONDS:g} s; end it (see `pg_stat_activity`), and try again"
+            f" for {lock_seconds:g} s; end it (see `pg_stat_activity`), and try again"
         ) from cause
     except driver_errors.DRIVER as cause:
         raise driver_errors.translate(cause, url, action=driver_errors.MIGRATE) from cause
@@ -113,10 +118,10 @@ async def migrate(url: str) -> list[str]:
         connection.terminate()
 
 
-async def _migrate(connection: Connection) -> list[str]:
+async def _migrate(connection: Connection, lock_seconds: float = _LOCK_SECONDS) -> list[str]:
     _check_server_version(connection)
-    await _prepare(connection)
-    async with _transaction(connection):
+    await _prepare(connection, lock_seconds)
+    async with _transaction(connection, lock_seconds):
         await connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
         missing = migrations.pending_migrations(known_migrations(), await _applied(connection))
         await connection.execute("SET LOCAL search_path = workron, pg_catalog")
@@ -134,11 +139,11 @@ async def _migrate(connection: Connection) -> list[str]:
     return applied
 
 
-async def _prepare(connection: Connection) -> None:
+async def _prepare(connection: Connection, lock_seconds: float) -> None:
     """Create the schema and its table of migrations, maybe at the same time as another process."""
     for _ in range(2):
         try:
-            async with _transaction(connection):
+            async with _transaction(connection, lock_seconds):
                 await connection.execute("CREATE SCHEMA IF NOT EXISTS workron")
                 await connection.execute(_MIGRATION_TABLE)
         except _CREATED_CONCURRENTLY:
@@ -147,10 +152,10 @@ async def _prepare(connection: Connection) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _transaction(connection: Connection) -> AsyncIterator[None]:
+async def _transaction(connection: Connection, lock_seconds: float) -> AsyncIterator[None]:
     # Only for this transaction: behind a pooler, other clients use the same session.
     async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS:g}s'")
+        await connection.execute(f"SET LOCAL lock_timeout = '{lock_seconds:g}s'")
         yield
 
 

@@ -8,7 +8,7 @@ from workron.core import errors
 from workron.store import api
 from workron.store.postgres import driver_errors, functions, schema
 from workron.store.postgres.operator import PostgresMaintainerStore, PostgresOperatorStore
-from workron.store.postgres.pool import open_pool
+from workron.store.postgres.pool import PoolLimits, open_pool
 from workron.store.postgres.submit import PostgresSubmitStore
 from workron.store.postgres.worker import PostgresWorkerStore
 
@@ -32,7 +32,8 @@ class PostgresStore(
 _CONNECTIONS: Final = 4
 _WORKER_CONNECTIONS: Final = 2
 """For any number of slots: an agent makes one call after the other."""
-_WORKER_STATEMENT_SECONDS: Final = 15.0
+_LIMITS: Final = PoolLimits()
+_WORKER_LIMITS: Final = PoolLimits(statement_seconds=15.0)
 """A worker's calls are small. After this time one is given up on a dead line, and repeated."""
 _WORKER_FUNCTIONS: Final = frozenset(
     {"register", "heartbeat", "claim", "complete", "release", "append_output", "deregister"}
@@ -57,7 +58,7 @@ async def open_worker(url: str, *, rng: Rng) -> PostgresWorkerStore:
     return await _open(
         *(PostgresWorkerStore, url, rng, _check_worker_functions),
         connections=_WORKER_CONNECTIONS,
-        statement_seconds=_WORKER_STATEMENT_SECONDS,
+        limits=_WORKER_LIMITS,
     )
 
 
@@ -68,13 +69,12 @@ async def _open(
     check: Callable[[ConnectionPool], Awaitable[None]],
     *,
     connections: int,
-    statement_seconds: float | None = None,
+    limits: PoolLimits = _LIMITS,
 ) -> _Opened:
-    limits = {"statement_seconds": statement_seconds}
-    database = await open_pool(url, rng=rng, connections=connections, **limits)
+    database = await open_pool(url, rng=rng, connections=connections, limits=limits)
     try:
         await check(database)
-        heartbeats = await open_pool(url, rng=rng, connections=1, **limits)
+        heartbeats = await open_pool(url, rng=rng, connections=1, limits=limits)
     except BaseException:
         await database.close()
         raise
