@@ -6,12 +6,14 @@ the bench, so that the measurement contains nothing else.
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import sys
 from typing import Final
 from unittest import mock
 
 from workron import cli
+from workron_worker.runner_connection import ChildRunners
 
 RUNNER: Final = (
     sys.executable, "-PSs", str(pathlib.Path(__file__).parents[1] / "null_runner.py"),
@@ -20,7 +22,8 @@ RUNNER: Final = (
 
 def main() -> None:
     """Run the program."""
-    with mock.patch("workron_worker.runner_connection._RUNNER_COMMAND", RUNNER):
+    runners = functools.partial(ChildRunners, command=RUNNER)
+    with mock.patch("workron.cli.worker.ChildRunners", runners):
         cli.main()
 
 
