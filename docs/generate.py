@@ -42,16 +42,27 @@ Every event of a job, and the state that follows it; a dash: it cannot happen th
 
 ## What the end of an upstream means
 
-A job is decided when all its upstreams have ended. If nothing forbids it, it goes; otherwise it is
-skipped for the gravest reason among them, in the order `UpstreamFailed`, `UpstreamCancelled`,
-`NotNeeded`.
+A job is evaluated when all its upstreams have ended. It is queued if every one of them allows it.
+Otherwise it is skipped, with the first of these reasons that applies: `UpstreamFailed`,
+`UpstreamCancelled`, `NotNeeded`.
 
 {conditions}
 
-A workflow and an array wait for their members, and are Failed if one of them Failed; otherwise
-Cancelled if one was Cancelled. A task's failure is handled, and does not fail the workflow, if
-another task depends on it with `when: Failed` or `when: Finished`. A skipped task fails nothing; a
-skipped element has its array skipped too.
+## What the end of a workflow or an array is
+
+A workflow is Failed if one of its tasks Failed, otherwise Cancelled if it or a task was Cancelled,
+otherwise Succeeded. So a cancelled workflow in which a task had failed is Failed. A failure does
+not count if its task has `allowFailure: true`. Skipped tasks do not count either. `when` decides
+what runs, and never how the workflow ends: a task with `when: Failed` does not change that another
+task failed.
+
+An array is Failed if more of its jobs Failed than `maxFailures` allows (by default none), otherwise
+Cancelled if one was Cancelled, otherwise Skipped if one was Skipped, otherwise Succeeded. With
+`maxFailures`, a job that was skipped because its upstream failed counts as a failure: if an array
+has `each: true` to another one that may fail, give both a `maxFailures`.
+
+A workflow that succeeded although jobs failed names them in the message of its status, such as
+`2 failures allowed: lint, fetch/7`. `workron run` and `workron describe` print it.
 """
 
 

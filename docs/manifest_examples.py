@@ -231,6 +231,21 @@ name: report
 dependsOn: [{name: count-rows}]
 command: jq '."count-rows"' "$WORKRON_INPUTS"
 """,
+        """\
+With `allowFailure`, the workflow can succeed although this task fails.
+
+name: lint
+command: ruff check
+allowFailure: true
+""",
+        """\
+With `maxFailures`, the array succeeds although some of its jobs fail: here up to 5 of 100.
+
+name: fetch
+count: 100
+command: /app/fetch "$WORKRON_INDEX"
+maxFailures: 5%
+""",
     ),
     "WorkerPoolSpec": (
         """\

@@ -22,14 +22,28 @@ def test_run_exits_with_1_when_a_job_failed(call: Call, write: Write) -> None:
     assert "  | the reason" in result.out
 
 
-def test_run_exits_with_0_when_another_task_handles_the_failure(call: Call, write: Write) -> None:
+def test_run_exits_with_1_when_another_task_runs_after_the_failure(
+    call: Call, write: Write
+) -> None:
     tasks = (
         'name: bad, command: "exit 1", maxAttempts: 1',
         "name: undo, command: echo, dependsOn: [{name: bad, when: Failed}]",
     )
     result = call("run", write("flow", *tasks))
-    assert result.code == 0
+    assert result.code == 1
     assert "1 succeeded, 1 failed" in result.out
+
+
+def test_run_exits_with_0_and_names_the_failures_when_they_are_allowed(
+    call: Call, write: Write
+) -> None:
+    tasks = (
+        'name: lint, command: "exit 1", maxAttempts: 1, allowFailure: true',
+        'name: fetch, command: "exit $WORKRON_INDEX", maxAttempts: 1, count: 2, maxFailures: 1',
+    )
+    result = call("run", write("flow", *tasks))
+    assert result.code == 0
+    assert "flow  Succeeded  2 failures allowed: lint, fetch/1" in result.out
 
 
 def test_run_exits_with_1_when_a_job_is_skipped_because_of_a_failure(

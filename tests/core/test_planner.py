@@ -182,29 +182,30 @@ def test_each_element_waits_for_the_whole_array_when_arrays_depend_on_arrays(siz
     assert {edge.upstream for edge in plan.edges} == {1}
 
 
-@pytest.mark.parametrize(
-    ("when", "group_condition"),
-    [
-        ("Succeeded", Condition.TASK),
-        ("Failed", Condition.HANDLED_TASK),
-        ("Finished", Condition.HANDLED_TASK),
-    ],
-)
 @pytest.mark.parametrize("array", [{}, {"count": 2}])
-def test_task_is_handled_when_another_task_handles_its_failure(
-    when: str, group_condition: Condition, array: Json
-) -> None:
+def test_failure_of_a_task_counts_unless_the_task_allows_it(array: Json) -> None:
     plan = workflow(
-        {"name": "risky", **array},
-        {"name": "plain", "dependsOn": after("risky")},
-        {"name": "watch", "dependsOn": after("risky", when=when)},
+        {"name": "risky", "allowFailure": True, **array},
+        {"name": "plain", "allowFailure": False},
+        {"name": "watch", "dependsOn": after("plain", when="Failed")},
     )
 
     assert {n.name: n.group_condition for n in plan.nodes if n.group_id == 0} == {
-        "risky": group_condition,
+        "risky": Condition.ALLOWED_TASK,
         "plain": Condition.TASK,
         "watch": Condition.TASK,
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [(0, 0), (3, 3), ("0%", 0), ("5%", 2), ("99%", 48), ("100%", 49)]
+)
+def test_failures_of_an_array_are_allowed_by_number_or_part(
+    given: int | str, expected: int
+) -> None:
+    plan = workflow({"name": "a", "count": 49, "maxFailures": given}, {"name": "b", "count": 2})
+
+    assert [terms.max_failures for terms in plan.terms] == [None, expected, None]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def test_verdict_on_an_upstream_depends_on_its_end(
         (Condition.TASK, State.FAILED, Reason.MEMBER_FAILED, Verdict.FAILED),
         (Condition.TASK, State.CANCELLED, None, Verdict.CANCELLED),
         (Condition.TASK, SKIPPED, Reason.UPSTREAM_FAILED, Verdict.GO),
-        (Condition.HANDLED_TASK, State.FAILED, Reason.EXIT_CODE, Verdict.GO),
-        (Condition.HANDLED_TASK, State.CANCELLED, None, Verdict.CANCELLED),
+        (Condition.ALLOWED_TASK, State.FAILED, Reason.EXIT_CODE, Verdict.GO),
+        (Condition.ALLOWED_TASK, State.CANCELLED, None, Verdict.CANCELLED),
     ],
 )
 def test_verdict_on_a_job_of_a_group_depends_on_its_end(

@@ -82,6 +82,51 @@ async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([{"name": "a"}], None),
+        ([{"name": "bad", "allowFailure": True}], "1 failure allowed: bad"),
+        (
+            [
+                {"name": "bad", "allowFailure": True},
+                {"name": "worse", "count": 1, "maxFailures": 1},
+            ],
+            "2 failures allowed: bad, worse/0",
+        ),
+        (
+            [{"name": "bad", "count": 7, "maxFailures": "100%"}],
+            "7 failures allowed: bad/0, bad/1, bad/2, bad/3, bad/4 and 2 more",
+        ),
+    ],
+)
+async def test_allowed_failures_are_named_when_the_workflow_succeeded(
+    store: Store, tasks: list[dict[str, Any]], message: str | None
+) -> None:
+    await submit(store, workflow("w", *tasks))
+    await _end_jobs(store, a=Outcome.SUCCEEDED, bad=Outcome.FAILED, worse=Outcome.FAILED)
+    while await store.propagate(100):
+        pass
+    run = await _run(store, "w")
+    status = (await job_view.run_objects(store, run))[0]["status"]
+    assert (status["phase"], status.get("message")) == ("Succeeded", message)
+    assert status["conditions"][1].get("message", "") == (message or "")
+    [row] = await store.get_jobs([run.run])
+    assert await job_view.read_allowed_failures(store, row) == message
+
+
+async def test_no_failure_is_called_allowed_when_the_workflow_failed(store: Store) -> None:
+    await submit(store, workflow("w", {"name": "bad", "allowFailure": True}, {"name": "worse"}))
+    await _end_jobs(store, bad=Outcome.FAILED, worse=Outcome.FAILED)
+    while await store.propagate(100):
+        pass
+    run = await _run(store, "w")
+    status = (await job_view.run_objects(store, run))[0]["status"]
+    assert (status["phase"], status.get("message")) == ("Failed", None)
+    [row] = await store.get_jobs([run.run])
+    assert await job_view.read_allowed_failures(store, row) is None
+
+
 async def test_jobs_of_a_workflow_have_names_labels_and_lasting_uids(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x"]}))
     run = await _run(store, "w")

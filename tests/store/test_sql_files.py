@@ -17,7 +17,7 @@ _DIALECTS = {
 # Files that are not a method of a store: shared by methods, or needed by one dialect.
 _PARTS = {
     "postgres": {
-        *("now", "server_start", "evaluate", "claimed_jobs"),
+        *("now", "server_start", "evaluate", "evaluate_array", "claimed_jobs"),
         *("claim_ready", "lock_session"),
         *("job_inputs", "result_size", "result_text", "reject_report"),
         *("propagate_ends", "resolve_waiting", "apply_pending_ends", "process_pending_ends"),

@@ -41,14 +41,20 @@ async def test_results_are_inputs_of_downstream_jobs(harness: AgentHarness) -> N
 
 
 async def test_command_has_variables_of_its_attempt(harness: AgentHarness) -> None:
-    run = await harness.workflow({"name": "many", "count": 1, "items": None, "command": "env"})
+    task = {"name": "many", "count": 1, "command": "env", "maxAttempts": 4}
+    run = await harness.workflow(task)
     async with harness.working(await harness.agent()):
         await harness.ended(run)
     [claimed] = harness.started_jobs
     lines = (await harness.store.read_output(claimed.job)).decode().splitlines()
     assert {
+        "WORKRON_NAMESPACE=default",
+        f"WORKRON_RUN={claimed.run}",
+        "WORKRON_TASK=many",
+        "WORKRON_POOL=default",
         f"WORKRON_JOB_ID={claimed.job}",
         "WORKRON_ATTEMPT=1",
+        "WORKRON_MAX_ATTEMPTS=4",
         f"WORKRON_FENCE={claimed.fence}",
         "WORKRON_INDEX=0",
         f"WORKRON_BOOT={harness.boot}",

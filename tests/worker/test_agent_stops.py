@@ -13,6 +13,7 @@ from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import State
 from workron.store.api import Store
+from workron.store.types import Session
 from workron_worker.agent import Agent
 from workron_worker.claims import RunningClaim
 from workron_worker.config import Slots
@@ -179,8 +180,8 @@ async def test_granted_streamed_command_does_not_start_when_the_agent_is_killed(
     agent = await harness.agent()
     begin = agent._attempts.begin
 
-    def begin_and_kill(running: RunningClaim, key: SessionKey) -> None:
-        begin(running, key)
+    def begin_and_kill(running: RunningClaim, session: Session) -> None:
+        begin(running, session)
         agent.kill()
 
     monkeypatch.setattr(agent._attempts, "begin", begin_and_kill)

@@ -116,7 +116,7 @@ class Agent:
             config.max_start_failures,
         )
         self._wake = asyncio.Event()
-        self._key: SessionKey | None = None
+        self._session: Session | None = None
         self._is_draining = False
         self._is_killed = False
 
@@ -188,11 +188,15 @@ class Agent:
         if reply.is_draining:
             self.drain()
 
+    @property
+    def _key(self) -> SessionKey | None:
+        return self._session.key if self._session else None
+
     def session_lost(self) -> None:
         """Stop everything: the store has reaped this session and its claims."""
-        if self._key is not None:
+        if self._session is not None:
             self._dependencies.metrics.session_lost()
-        self._key = None
+        self._session = None
         self._heartbeat.end()
         self._claims.forget_all()
         self._kill_commands(self._claims.running, Disposition.DROP)
@@ -283,15 +287,16 @@ class Agent:
             if self._claims.running or not self._dependencies.executor.is_ready:
                 return
             await self._register()
-        if (key := self._key) is None:
+        if (session := self._session) is None:
             return
+        key = session.key
         with self._handling_session_loss(key):
             await self._exchange.release(key)
             claims = self._request_claims()
             granted = await self._exchange.exchange(key, claims)
             self._adjust(requested=len(claims), granted=len(granted))
             if key == self._key:
-                self._begin_soon(key, granted)
+                self._begin_soon(session, granted)
             else:
                 # The session that these were granted to has been lost meanwhile.
                 self._claims.forget(job.claim for job in granted)
@@ -301,7 +306,7 @@ class Agent:
         sent_at = self._dependencies.clock.monotonic()
         store, registration = self._dependencies.store, self._registration
         session = await self._retry.call(lambda: store.register(registration))
-        self._key = session.key
+        self._session = session
         if self._check is not None:
             self._check(session)
         self._heartbeat.begin(session, sent_at)
@@ -344,7 +349,7 @@ class Agent:
         dependencies.slots.give_back(free - requested)
         return self._claims.request(requested, dependencies.clock.now())
 
-    def _begin_soon(self, key: SessionKey, granted: Sequence[ClaimedJob]) -> None:
+    def _begin_soon(self, session: Session, granted: Sequence[ClaimedJob]) -> None:
         """Begin attempts as soon as this task waits.
 
         By then the next exchange, if there is one, is under way, so that agent and store work at
@@ -354,14 +359,14 @@ class Agent:
             now = self._dependencies.clock.monotonic()
             started = [self._claims.start(job, now) for job in granted]
             self._dependencies.metrics.running += len(started)
-            asyncio.get_running_loop().call_soon(self._begin, key, started)
+            asyncio.get_running_loop().call_soon(self._begin, session, started)
 
-    def _begin(self, key: SessionKey, started: Sequence[RunningClaim]) -> None:
+    def _begin(self, session: Session, started: Sequence[RunningClaim]) -> None:
         if self._is_killed or self._heartbeat.is_late:
             self._kill_commands([running.job.claim for running in started], Disposition.RELEASE)
         for running in started:
             if running.disposition is Disposition.REPORT:
-                self._attempts.begin(running, key)
+                self._attempts.begin(running, session)
             else:
                 self._finish(running, None)
 

@@ -17,7 +17,7 @@ from workron import retry
 from workron.core import trace_context
 from workron.core.ids import SessionKey
 from workron.core.states import Reason
-from workron.store.types import AttemptReport, ClaimedJob, LossKind
+from workron.store.types import AttemptReport, ClaimedJob, LossKind, Session
 from workron_worker import outcome
 from workron_worker.claims import Disposition, RunningClaim
 from workron_worker.config import AgentDependencies
@@ -65,21 +65,21 @@ class AttemptRunner:
         assert self._error is not None
         raise self._error
 
-    def begin(self, running: RunningClaim, key: SessionKey) -> None:
+    def begin(self, running: RunningClaim, session: Session) -> None:
         """Start the command of a claim."""
         try:
-            self._start(running, key)
+            self._start(running, session)
         except Exception as error:  # noqa: BLE001 - raised by `watch`
             self._fail(running, error)
 
-    def _start(self, running: RunningClaim, key: SessionKey) -> None:
+    def _start(self, running: RunningClaim, session: Session) -> None:
         job = running.job
         if job.inputs_too_large:
             reason, message = Reason.INPUTS_TOO_LARGE, outcome.INPUTS_TOO_LARGE
             self._end(running, outcome.refuse_claim(job, reason, message))
             return
         try:
-            task = outcome.task_of(job)
+            task = outcome.task_of(job, session.pool)
         except ValueError as error:
             message = f"this worker cannot read the job's spec: {error}"
             self._end(running, outcome.refuse_claim(job, Reason.COMMAND_NOT_FOUND, message))
@@ -87,7 +87,7 @@ class AttemptRunner:
         find_listener = self._dependencies.listener
         listener = find_listener and find_listener(job)
         if task.stream_limit_bytes:
-            self._create_task(running, self._stream(running, key, task, listener))
+            self._create_task(running, self._stream(running, session.key, task, listener))
         else:
             on_end = functools.partial(self._command_ended, running)
             self._dependencies.executor.start(task, on_end, listener)

@@ -146,13 +146,13 @@ def judge_refusal(task: CommandTask, refused: Refused) -> CommandEnd | StartErro
     return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
 
 
-def task_of(claimed: ClaimedJob) -> CommandTask:
+def task_of(claimed: ClaimedJob, pool: str) -> CommandTask:
     """Return what to run; ValueError if the spec cannot be read."""
     spec = claimed.spec.command
     return CommandTask(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
-        environment={**spec.environment, **_attempt_variables(claimed)},
+        environment={**spec.environment, **_attempt_variables(claimed, pool)},
         output_limit_bytes=spec.output_limit_bytes,
         stream_limit_bytes=spec.output_stream_bytes,
         inputs=claimed.inputs,
@@ -193,10 +193,15 @@ def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptRe
     return AttemptReport(claimed.job, *claimed.ref, Outcome.FAILED, reason, message)
 
 
-def _attempt_variables(claimed: ClaimedJob) -> dict[str, str]:
+def _attempt_variables(claimed: ClaimedJob, pool: str) -> dict[str, str]:
     variables = {
+        "WORKRON_NAMESPACE": claimed.namespace,
+        "WORKRON_RUN": claimed.run,
+        "WORKRON_TASK": claimed.name,
+        "WORKRON_POOL": pool,
         "WORKRON_JOB_ID": str(claimed.job),
         "WORKRON_ATTEMPT": str(claimed.attempt),
+        "WORKRON_MAX_ATTEMPTS": str(claimed.spec.command.max_attempts),
         "WORKRON_FENCE": str(claimed.fence),
     }
     if claimed.index is not None:

@@ -68,7 +68,7 @@ def _exists(path: str) -> bool:
 def _from_file(path: str) -> Sequence[Sequence[drawing.TaskBox]]:
     with gc_tuning.paused_collection():
         manifests = manifest_files.manifests([path])
-        submit.plan(manifests, system_clock.RNG)
+        submit.plan(manifest_files.resolve_workdirs(manifests), system_clock.RNG)
     resources = [manifest.resource for manifest in manifests]
     drawn = [_boxes(one.spec) for one in resources if isinstance(one, Workflow)]
     jobs = [one for one in resources if isinstance(one, Job)]

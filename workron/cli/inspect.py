@@ -160,7 +160,8 @@ async def _state(store: Store, run: RunRow, row: JobRow) -> Sequence[Text]:
     color = formatting.STATE_COLORS[row.state]
     lines = [Text.assemble(("State      ", "bold"), (str(row.state), color))]
     if row.state in states.TERMINAL_STATES:
-        reasons = [formatting.reason(row)]
+        allowed = await job_view.read_allowed_failures(store, row)
+        reasons = [allowed or formatting.reason(row)]
     else:
         blockers = await store.list_blockers(row.job) if explain.is_blocked(row) else ()
         now = system_clock.CLOCK.now()

@@ -56,8 +56,8 @@ def submit(
 
 
 def validate(paths: options.Files, namespace: options.FileNamespace = None) -> None:
-    """Check manifest files as `submit` does, without a store."""
-    request = manifest_files.request(paths, namespace)
+    """Check manifest files as `run` does, without running anything."""
+    request = manifest_files.request(paths, namespace, is_local=True)
     # A store in memory finds cycles that span several Jobs.
     asyncio.run(_submit("memory:", request))
     for plan in request.plans:

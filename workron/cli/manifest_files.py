@@ -6,11 +6,13 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from workron.cli import gc_tuning, system_clock
-from workron.core import errors, trace_context
+from workron.core import errors, formats, trace_context
 from workron.core.manifest import load
+from workron.core.model.job import CommandSpec, Job
+from workron.core.model.workflow import Workflow
 from workron.scheduling import submit
 
 if TYPE_CHECKING:
@@ -20,14 +22,24 @@ if TYPE_CHECKING:
     from workron.scheduling.submit import Request
 
 
+_CommandSpec = TypeVar("_CommandSpec", bound=CommandSpec)
+
 _STDIN: Final = "-"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
-def request(paths: Sequence[str], namespace: str | None = None) -> Request:
-    """Read and plan the files; TRACEPARENT of this process becomes the parent of their traces."""
+def request(
+    paths: Sequence[str], namespace: str | None = None, *, is_local: bool = False
+) -> Request:
+    """Read and plan the files; TRACEPARENT of this process becomes the parent of their traces.
+
+    If they run on this machine, a relative workdir is resolved from the folder of its file.
+    """
     with gc_tuning.paused_collection():
-        planned = submit.plan(manifests(paths, namespace), system_clock.RNG)
+        found = manifests(paths, namespace)
+        if is_local:
+            found = resolve_workdirs(found)
+        planned = submit.plan(found, system_clock.RNG)
         return planned.within(os.environ.get(trace_context.TRACEPARENT))
 
 
@@ -56,6 +68,43 @@ def _load(path: str) -> load.ManifestSource:
     if len(data) > _MAX_BYTES:
         raise errors.InputError(f"{name} is larger than {_MAX_BYTES:,} bytes; split the file")
     return load.ManifestSource(name, data)
+
+
+def resolve_workdirs(found: Iterable[Manifest]) -> list[Manifest]:
+    """Return the manifests with absolute workdirs; a relative one begins in the file's folder."""
+    return [_with_absolute_workdirs(one) for one in found]
+
+
+def _with_absolute_workdirs(manifest: Manifest) -> Manifest:
+    resource = manifest.resource
+    if isinstance(resource, Job):
+        update: dict[str, Any] = {"spec": _resolved(resource.spec, manifest)}
+    elif isinstance(resource, Workflow):
+        tasks = tuple(_resolved(task, manifest) for task in resource.spec.tasks)
+        update = {"spec": resource.spec.model_copy(update={"tasks": tasks})}
+    else:
+        return manifest
+    return dataclasses.replace(manifest, resource=resource.model_copy(update=update))
+
+
+def _resolved(spec: _CommandSpec, manifest: Manifest) -> _CommandSpec:
+    if spec.workdir is None or spec.workdir.startswith("/"):
+        return spec
+    workdir = str(_folder_of(manifest) / spec.workdir)
+    if problem := formats.PATH.problem(workdir):
+        raise errors.InputError(f"{manifest.place('spec')}: the folder {workdir!r} {problem}")
+    return spec.model_copy(update={"workdir": workdir})
+
+
+def _folder_of(manifest: Manifest) -> Path:
+    """Return the folder of a file, or the current one for standard input and pipes."""
+    file = Path(manifest.source)
+    try:
+        return file.absolute().parent if file.is_file() else Path.cwd()
+    except FileNotFoundError:
+        raise errors.InputError(
+            "the current folder does not exist any more; change to another one"
+        ) from None
 
 
 def _in_namespace(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:

@@ -92,8 +92,7 @@ def run(
     The default store is in memory and keeps nothing. With --store, repeating the command resumes
     an interrupted run: jobs that have ended do not run again. The worker also runs other ready jobs
     in the same pools of that store. Ctrl-C waits for running jobs; a second Ctrl-C stops them.
-    Exits with 1 if a job or workflow failed. A failed task that another task handles (when: Failed
-    or Finished) does not fail the workflow.
+    Exits with 1 if a job failed, unless its task has allowFailure or its array has maxFailures.
     """
     make_undumpable()
     logging.configure()
@@ -105,7 +104,7 @@ def run(
         console=Console(stderr=output is OutputFormat.JSON, highlight=False),
         is_json=output is OutputFormat.JSON,
     )
-    request = manifest_files.request(paths, namespace)
+    request = manifest_files.request(paths, namespace, is_local=True)
     if not request.plans:
         raise errors.InputError("these files contain no Job and no Workflow: nothing to run")
     local_workers.require_temporary_folder()

@@ -61,8 +61,9 @@ async def _lines(
     reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> AsyncIterator[Text]:
     commands = [(one.run, row) for one in runs for row in one.commands]
-    for observed in runs if len(runs) <= _FEW_RUNS else ():
-        yield _headline(observed)
+    for observed in runs:
+        if len(runs) <= _FEW_RUNS or _has_allowed_failures(observed):
+            yield _headline(observed)
     counts = _counts([row for _, row in commands], seconds)
     yield Text(counts + (f"; {before:,} of them ended before this start" if before else ""))
     slowest = await _slowest(reader, commands)
@@ -81,8 +82,16 @@ async def _lines(
         yield Text(f"{len(failed) - _FAILED:,} more jobs failed")
 
 
+def _has_allowed_failures(run: ObservedRun) -> bool:
+    is_success = run.row.state is State.SUCCEEDED
+    return is_success and any(row.state is State.FAILED for row in run.commands)
+
+
 def _headline(run: ObservedRun) -> Text:
     why = formatting.reason(run.row)
+    if run.row.state is State.SUCCEEDED:
+        failed = job_view.failures_in_order(run.commands)
+        why = job_view.allowed_failures(len(failed), failed) or why
     return Text.assemble(
         (f"{run.run.name}  ", "bold"),
         (str(run.row.state), formatting.STATE_COLORS[run.row.state]),

@@ -29,12 +29,16 @@ class ManifestError(InputError):
         self.problems = tuple(problems)
 
 
-class GraphError(InputError):
-    """The tasks of a workflow do not form a DAG; `path` leads to the field that is wrong."""
+class SpecError(InputError):
+    """A spec that its model accepts cannot be run; `path` leads to the field that is wrong."""
 
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
         self.path = path
+
+
+class GraphError(SpecError):
+    """The tasks of a workflow do not form a DAG."""
 
 
 class CycleError(GraphError):

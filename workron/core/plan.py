@@ -89,6 +89,8 @@ class SchedulingTerms:
     deadline_seconds: float | None = None
     needs_proof: bool = False
     """`overlap: Forbid`: after a loss the job waits for proof that its worker is dead."""
+    max_failures: int | None = None
+    """How many elements of an array may fail; the array succeeds nevertheless."""
 
 
 Specs = Callable[[str | None], Iterable[tuple[int, str]]]

@@ -14,10 +14,10 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core import errors, graph, payloads, trace_context
+from workron.core import errors, formats, graph, payloads, trace_context
 from workron.core.jobspec import Overlap
 from workron.core.model.job import JobSpec
-from workron.core.model.workflow import WorkflowSpec
+from workron.core.model.workflow import Task, WorkflowSpec
 from workron.core.plan import (
     Edge,
     ExternalDependency,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, Job
-    from workron.core.model.workflow import Task, TaskDependency, Workflow
+    from workron.core.model.workflow import TaskDependency, Workflow
 
 
 _ROW_FIELDS: Final = ("name", "dependsOn", "items")
@@ -89,7 +89,7 @@ _CACHED_TERMS: Final = 64
 
 
 def plan_job(job: Job, uid: UUID) -> Plan:
-    """Plan a Job; GraphError if it depends on itself."""
+    """Plan a Job; SpecError if it depends on itself or has a relative workdir."""
     identity = _identity(job, uid)
     outside = [ExternalDependency(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
     for at, up in enumerate(outside):
@@ -98,6 +98,7 @@ def plan_job(job: Job, uid: UUID) -> Plan:
                 f"Job {up.name!r} depends on itself; remove that dependency",
                 *("spec", "dependsOn", at),
             )
+    _check_workdir(job.spec.workdir, "spec")
     ups = len(outside)
     return _plan(
         job,
@@ -110,7 +111,7 @@ def plan_job(job: Job, uid: UUID) -> Plan:
 
 
 def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
-    """Plan a Workflow; GraphError if its tasks do not form a DAG or its arrays do not pair."""
+    """Plan a Workflow; SpecError if its tasks do not form a DAG or have relative workdirs."""
     identity, tasks = _identity(workflow, uid), workflow.spec.tasks
     try:
         _check_edge_count(tasks)
@@ -119,12 +120,11 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     except errors.GraphError as error:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
-    links = itertools.chain.from_iterable(task.depends_on for task in tasks)
-    handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
+    for at, task in enumerate(tasks):
+        _check_workdir(task.workdir, "spec", "tasks", at)
     nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
     for place in places.values():
-        is_handled = place.task.name in handled
-        condition = Condition.HANDLED_TASK if is_handled else Condition.TASK
+        condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
         if place.is_array:
             nodes += _array(place, condition)
         else:
@@ -137,6 +137,15 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         specs=functools.partial(encode_tasks, workflow.spec),
         edges=edges,
     )
+
+
+def _check_workdir(workdir: str | None, *path: str | int) -> None:
+    if workdir is not None and not workdir.startswith("/"):
+        raise errors.SpecError(
+            f"the workdir {formats.quoted(workdir)} is relative; only `workron run` resolves it,"
+            " from the folder of the file: write an absolute path",
+            *(*path, "workdir"),
+        )
 
 
 def _identity(resource: Job | Workflow, uid: UUID) -> Identity:
@@ -249,8 +258,9 @@ def _array(place: _Place, condition: Condition) -> Iterator[PlannedJob]:
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:
     start_after = spec.start_after if isinstance(spec, JobSpec) else None
+    max_failures = spec.allowed_failures if isinstance(spec, Task) else None
     return _cached_terms(
-        spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap
+        *(spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap, max_failures)
     )
 
 
@@ -261,7 +271,9 @@ def _cached_terms(
     start_after: datetime | None,
     deadline: timedelta | None,
     overlap: Overlap,
+    max_failures: int | None,
 ) -> SchedulingTerms:
     """Return one object for all tasks with the same terms."""
     seconds = deadline.total_seconds() if deadline else None
-    return SchedulingTerms(pool, max_losses, start_after, seconds, overlap is Overlap.FORBID)
+    needs_proof = overlap is Overlap.FORBID
+    return SchedulingTerms(pool, max_losses, start_after, seconds, needs_proof, max_failures)

@@ -37,8 +37,8 @@ class Condition(StrEnum):
     """The job is an element of an array."""
     TASK = "Task"
     """The job is a task of a workflow."""
-    HANDLED_TASK = "HandledTask"
-    """A task whose failure another task handles, by `when: Failed` or `when: Finished`."""
+    ALLOWED_TASK = "AllowedTask"
+    """A task whose failure is allowed, by `allowFailure`."""
 
 
 _MEMBER: Final = {
@@ -61,7 +61,7 @@ _VERDICTS: Final[Mapping[Condition, Mapping[State, Verdict]]] = {
     Condition.FINISHED: dict.fromkeys(TERMINAL_STATES, Verdict.GO),
     Condition.MEMBER: _MEMBER,
     Condition.TASK: _TASK,
-    Condition.HANDLED_TASK: _TASK | {State.FAILED: Verdict.GO},
+    Condition.ALLOWED_TASK: _TASK | {State.FAILED: Verdict.GO},
 }
 
 

@@ -58,6 +58,9 @@ INDEX_LABEL: Final = "workron.dev/index"
 MAX_FAILURES: Final = 10
 """How many failed jobs the status of a workflow lists."""
 
+_NAMED_FAILURES: Final = 5
+"""How many failed jobs a message names."""
+
 TAIL_BYTES: Final = 1024
 TAIL_READ_BYTES: Final = printable.READ_BYTES
 """How much output to read for the tail: more than it shows, as control sequences are left out."""
@@ -124,6 +127,8 @@ def workflow_status(
     """Return the status of a Workflow: its jobs counted by state, and the first that failed."""
     done = sum(count for state, count in counts.items() if state in TERMINAL_STATES)
     by_name = {state.lower(): counts.get(state, 0) for state in State}
+    if phase.state is State.SUCCEEDED:
+        phase = phase._replace(message=allowed_failures(counts.get(State.FAILED, 0), failures))
     return WorkflowStatus(
         **_common(row, phase, submitted_at),
         jobs=JobCounts(total=sum(counts.values()), done=done, **by_name),
@@ -138,6 +143,33 @@ def workflow_status(
             for one in failures[:MAX_FAILURES]
         ),
     )
+
+
+def failures_in_order(rows: Sequence[JobRow]) -> list[JobRow]:
+    """Return the failed jobs, the first one first, as `list_failures` does."""
+    failed = [row for row in rows if row.state is State.FAILED]
+    return sorted(failed, key=lambda row: (row.finished_at, row.job))
+
+
+def allowed_failures(count: int, failures: Sequence[JobFailure | JobRow]) -> str | None:
+    """Return the message of a run that succeeded although this many jobs failed."""
+    if not count:
+        return None
+    names = [
+        one.name if one.index is None else f"{one.name}/{one.index}"
+        for one in failures[:_NAMED_FAILURES]
+    ]
+    more = f" and {count - len(names):,} more" if count > len(names) else ""
+    return f"{count:,} failure{'' if count == 1 else 's'} allowed: {', '.join(names)}{more}"
+
+
+async def read_allowed_failures(reader: ReadStore, row: JobRow) -> str | None:
+    """Return the message of a workflow that succeeded although jobs failed."""
+    if row.kind is not Kind.WORKFLOW or row.state is not State.SUCCEEDED:
+        return None
+    count = (await reader.count_states(row.run)).get(State.FAILED, 0)
+    failures = await reader.list_failures(row.run, _NAMED_FAILURES) if count else ()
+    return allowed_failures(count, failures)
 
 
 def conditions_of(phase: Phase, since: datetime) -> tuple[StatusCondition, ...]:
@@ -203,7 +235,7 @@ def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]
     commands = [row for row in rows if row.kind is Kind.JOB]
     counts = Counter(row.state for row in commands)
     is_suspended = any(row.reason is Reason.SUSPENDED for row in commands)
-    failed = [row for row in commands if row.state is State.FAILED]
+    failed = failures_in_order(commands)
     phase = workflow_phase(rows[0], counts, is_suspended=is_suspended)
     status = workflow_status(rows[0], counts, failed, phase, run.submitted_at)
     return _object(Kind.WORKFLOW, run, run.metadata, spec, status)

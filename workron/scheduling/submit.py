@@ -107,7 +107,7 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
                 plans.append(planner.plan_job(resource, uid))
             else:
                 plans.append(planner.plan_workflow(resource, uid))
-        except errors.GraphError as error:
+        except errors.SpecError as error:
             problems.append(f"{manifest.place(*error.path)}: {error}")
             continue
         places[uid] = manifest.place()

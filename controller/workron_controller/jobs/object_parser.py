@@ -78,6 +78,8 @@ def parse_plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
         )
     except errors.GraphError as error:
         raise InvalidObjectError(StatusReason(INVALID_GRAPH, _shorten(str(error)))) from None
+    except errors.SpecError as error:
+        raise InvalidObjectError(StatusReason(INVALID_SPEC, _shorten(str(error)))) from None
     generation = resources.generation_of(raw)
     if not parsed.spec.cancel:
         return dataclasses.replace(plan, generation=generation)

@@ -142,12 +142,13 @@ async def test_object_is_not_submitted_when_its_status_is_final(harness: Submitt
     [
         (cluster.job("bad", argv=["x"]), "InvalidSpec"),
         (cluster.job("bad", nonsense=1), "InvalidSpec"),
+        (cluster.job("bad", workdir="data"), "InvalidSpec"),
         (cluster.job("bad", dependsOn=[{"name": "bad"}]), "InvalidGraph"),
         (cluster.workflow("bad", {"name": "a", "dependsOn": [{"name": "b"}]}), "InvalidGraph"),
         (cluster.job("bad") | {"spec": "no mapping"}, "InvalidSpec"),
         (cluster.job("bad") | {"spec": None}, "InvalidSpec"),
     ],
-    ids=["two commands", "unknown", "itself", "no such task", "text", "none"],
+    ids=["two commands", "unknown", "workdir", "itself", "no such task", "text", "none"],
 )
 async def test_invalid_object_is_rejected_and_others_in_the_batch_are_not(
     harness: SubmitterHarness, bad: Raw, reason: str

@@ -39,6 +39,7 @@ class Task:
     items: Sequence[Any] = ()
     each: bool = False
     """Whether its elements are paired with those of the arrays that it needs."""
+    allow_failure: bool = False
     outside: Sequence[ExternalDependency] = ()
     terms: SchedulingTerms = dataclasses.field(default_factory=SchedulingTerms)
 
@@ -60,13 +61,17 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
 def task(*names: str, count: int | None = None, each: bool = False, **about: Any) -> Task:
     """Describe a task that needs the success of `names`; `when` gives other conditions.
 
-    `items` makes it an array, `outside` lists other runs that it depends on; the rest are fields of
-    SchedulingTerms.
+    `items` makes it an array, `outside` lists other runs that it depends on, `allow_failure` allows
+    it to fail; the rest are fields of SchedulingTerms.
     """
     needs = dict.fromkeys(names, Condition.SUCCEEDED) | about.pop("when", {})
     items = about.pop("items", ())
     outside = about.pop("outside", ())
-    return Task(needs, len(items) or count, items, each, outside, SchedulingTerms(**about))
+    allow_failure = about.pop("allow_failure", False)
+    return Task(
+        *(needs, len(items) or count, items, each),
+        *(allow_failure, outside, SchedulingTerms(**about)),
+    )
 
 
 def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: Task) -> Plan:
@@ -136,12 +141,6 @@ class _Layout:
         sizes = [1 + (value.count or 0) for value in tasks.values()]
         starts = itertools.accumulate(sizes, initial=1)
         self.offsets = dict(zip(tasks, starts, strict=False))
-        self.handled = {
-            need
-            for value in tasks.values()
-            for need, when in value.needs.items()
-            if when is not Condition.SUCCEEDED
-        }
         self.edges = [edge for key in tasks for edge in self._edges_into(key)]
         self.outside = [
             dataclasses.replace(other, downstream=offset)
@@ -170,7 +169,8 @@ class _Layout:
         ]
 
     def _nodes_of(self, key: str, spec: int) -> list[PlannedJob]:
-        group_condition = Condition.HANDLED_TASK if key in self.handled else Condition.TASK
+        is_allowed = self.tasks[key].allow_failure
+        group_condition = Condition.ALLOWED_TASK if is_allowed else Condition.TASK
         count = self.tasks[key].count
         if count is None:
             return [PlannedJob(Kind.JOB, key, spec, group_id=0, group_condition=group_condition)]

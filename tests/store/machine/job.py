@@ -53,15 +53,31 @@ class Job:
 
     def verdict(self) -> tuple[State, Reason | None]:
         """Return its end, now that all upstreams have ended; SUCCEEDED: a command may start."""
-        if self.run.is_cancelled:
+        if self.run.is_cancelled and self.node.kind is Kind.JOB:
             return State.CANCELLED, None
-        bad = [(up.state, when) for up, when in self.upstreams if up.state is not State.SKIPPED]
+        upstreams = self._not_allowed()
+        bad = [(up.state, when) for up, when in upstreams if up.state is not State.SKIPPED]
         if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):
             return State.FAILED, Reason.MEMBER_FAILED
         if self.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
             return State.CANCELLED, None
-        strongest = max((_skip(up, when) for up, when in self.upstreams), default=0)
+        if self.run.is_cancelled:
+            return State.CANCELLED, None
+        strongest = max((_skip(up, when) for up, when in upstreams), default=0)
         return (State.SKIPPED, SKIP_REASONS[strongest]) if strongest else (State.SUCCEEDED, None)
+
+    def _not_allowed(self) -> list[tuple["Job", Condition]]:
+        """List its upstreams, without the failed elements of an array if it allows so many."""
+        if self.node.kind is not Kind.ARRAY or self.terms.max_failures is None:
+            return self.upstreams
+        others = [one for one in self.upstreams if not one[0].has_failed]
+        is_allowed = len(self.upstreams) - len(others) <= self.terms.max_failures
+        return others if is_allowed else self.upstreams
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed, or was skipped for the failure of an upstream."""
+        return self.state is State.FAILED or self.reason is Reason.UPSTREAM_FAILED
 
     def end(self, state: State, reason: Reason | None = None) -> None:
         self.state, self.reason, self.due = state, reason, None
@@ -80,7 +96,7 @@ class OracleWorker:
 
 def _skip(up: Job, when: Condition) -> int:
     """Return how strongly one end prevents a start, by the table of `when`."""
-    if when in {Condition.FINISHED, Condition.TASK, Condition.HANDLED_TASK}:
+    if when in {Condition.FINISHED, Condition.TASK, Condition.ALLOWED_TASK}:
         return 0
     if up.state is State.SKIPPED:
         return SKIP_REASONS.index(up.reason)

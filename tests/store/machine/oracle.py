@@ -273,10 +273,17 @@ class Oracle:
                 job.state, job.reason, job.due = State.QUEUED, None, None
 
     def expire(self) -> None:
-        for job in list(self.jobs.values()):
-            if job.is_over or not job.deadline or job.deadline > self.now:
-                continue
-            if job.state is not State.RUNNING:
-                self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
-            elif job.signal is not Signal.CANCEL:
+        due = [
+            job
+            for job in self.jobs.values()
+            if not job.is_over and job.deadline and job.deadline <= self.now
+        ]
+        ended = [job for job in due if job.state is not State.RUNNING]
+        # Together: the end of one does not skip another.
+        for job in ended:
+            job.end(State.FAILED, Reason.DEADLINE_EXCEEDED)
+        for job in ended:
+            self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
+        for job in due:
+            if job.state is State.RUNNING and job.signal is not Signal.CANCEL:
                 job.signal = Signal.EXPIRE

@@ -37,16 +37,16 @@ def any_plan(chance: Random, now: datetime) -> Plan:
 def _task(chance: Random, earlier: Mapping[str, plans.Task], now: datetime) -> plans.Task:
     needs = {name: chance.choice(WHENS) for name in earlier if is_chosen(chance, 0.4)}
     terms = _terms(chance, now)
-    outside = _outside(chance)
+    about = {"outside": _outside(chance), "allow_failure": is_chosen(chance, 0.3), **terms}
     if is_chosen(chance, 0.5):
-        return plans.task(when=needs, outside=outside, **terms)
+        return plans.task(when=needs, **about)
     # `core.planner` decides what the deadline of an array means for its elements.
-    terms["deadline_seconds"] = None
+    about |= {"deadline_seconds": None, "max_failures": chance.choice([None, 0, 1, 2])}
     counts = {earlier[name].count for name in needs}
     count = counts.pop() if len(counts) == 1 else None
     is_each = count is not None and is_chosen(chance, 0.5)
     count = count if is_each else chance.randint(1, 4)
-    return plans.task(count=count, each=is_each, when=needs, outside=outside, **terms)
+    return plans.task(count=count, each=is_each, when=needs, **about)
 
 
 def _terms(chance: Random, now: datetime) -> dict[str, Any]:

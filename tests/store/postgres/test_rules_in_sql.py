@@ -45,10 +45,21 @@ def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
 
 
 def test_cancelled_runs_end_with_the_verdict_of_a_cancel() -> None:
-    cancelled = re.findall(
-        r"r\.cancelled THEN (\d+)", functions.function_sources()["resolve_waiting"]
+    found = re.findall(
+        r"WHEN cancelled THEN greatest\(verdict, (\d+)\)",
+        functions.function_sources()["resolve_waiting"],
     )
-    assert cancelled == [str(int(verdict.Verdict.CANCELLED))]
+    assert found == [str(int(verdict.Verdict.CANCELLED))]
+
+
+def test_failures_that_are_allowed_are_the_verdicts_of_failed_members() -> None:
+    found = set(
+        re.findall(
+            r"verdict (?:NOT )?IN \((\d), (\d)\)", functions.function_sources()["evaluate_array"]
+        )
+    )
+    allowed = (verdict.Verdict.UPSTREAM_FAILED, verdict.Verdict.FAILED)
+    assert found == {tuple(str(int(one)) for one in allowed)}
 
 
 async def _values(dsn: str, domain: str) -> set[str]:

@@ -161,13 +161,15 @@ CREATE TABLE job (
     item            TEXT,
     group_id        INTEGER,
     group_condition TEXT
-        CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'HandledTask'),
+        CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'AllowedTask'),
     pool            INTEGER NOT NULL,
     priority        INTEGER NOT NULL,
     feeds_inputs    INTEGER NOT NULL,
     max_losses      INTEGER NOT NULL,
     start_after     INTEGER,
     needs_proof     INTEGER NOT NULL,
+    -- Of an array: how many of its elements may fail.
+    max_failures    INTEGER,
     CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 

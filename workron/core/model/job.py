@@ -82,7 +82,9 @@ class CommandSpec(base.Record):
         description="Environment variables of the command. They override those of the pool.",
     )
     workdir: Path | None = Field(
-        None, description="Working directory. Default: a new directory, removed after the attempt."
+        None,
+        description="Working directory, an absolute path; `workron run` also accepts one that is"
+        " relative to the file. Default: a new directory, removed after the attempt.",
     )
     pool: PoolName = Field("default", description="The WorkerPool whose workers run the command.")
     max_attempts: Attempts = Field(

@@ -7,6 +7,7 @@ cycles, two tasks of one name, arrays of different lengths under `each`.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
@@ -50,6 +51,35 @@ def _scalar(value: object) -> str | int | float | bool:
 Item = Annotated[str | int | float | bool, PlainValidator(_scalar), WithJsonSchema(_ITEM_SCHEMA)]
 
 
+_PERCENTAGE: Final = r"(100|[1-9]?[0-9])%"
+
+
+def _count_or_percentage(value: object) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ELEMENTS:
+        return value
+    if isinstance(value, str) and re.fullmatch(_PERCENTAGE, value):
+        return value
+    raise ValueError(
+        f"must be a number from 0 to {MAX_ELEMENTS:,}, or a percentage from 0% to 100%"
+    )
+
+
+MaxFailures = Annotated[
+    int | str,
+    PlainValidator(_count_or_percentage),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "minimum": 0,
+            "maximum": MAX_ELEMENTS,
+            "pattern": f"^{_PERCENTAGE}$",
+            "maxLength": 4,
+        }
+    ),
+]
+
+
 class TaskDependency(base.Record):
     """A task of the same workflow that must end first."""
 
@@ -84,6 +114,23 @@ class Task(CommandSpec):
         description="Makes the task an array with one job for each item. Each finds its item in"
         " $WORKRON_ITEM.",
     )
+    allow_failure: bool = Field(
+        default=False,
+        description="If true, the workflow can succeed although this task fails. Tasks that depend"
+        " on its success are skipped.",
+    )
+    max_failures: MaxFailures | None = Field(
+        None,
+        description='How many jobs of the array may fail: a number, or a percentage such as "5%",'
+        " rounded down. The array succeeds nevertheless.",
+    )
+
+    @property
+    def allowed_failures(self) -> int | None:
+        """Return how many of its jobs may fail."""
+        if isinstance(self.max_failures, str):
+            return self.size * int(self.max_failures[:-1]) // 100
+        return self.max_failures
 
     @property
     def is_array(self) -> bool:
@@ -99,6 +146,10 @@ class Task(CommandSpec):
     def _is_one_array(self) -> Self:
         if self.count is not None and self.items is not None:
             raise ValueError("has both count and items; set one of them")
+        if self.max_failures is not None and not self.is_array:
+            raise ValueError(
+                "has maxFailures but is not an array; set count or items, or use allowFailure"
+            )
         return self
 
 

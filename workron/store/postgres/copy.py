@@ -36,7 +36,7 @@ _LARGE_RUN: Final = 1000
 """Jobs of a run that has the transaction of its submission itself, not in each ready job."""
 _COLUMNS: Final = {
     "job": "id spec kind name index item group_id group_condition feeds_inputs run priority pool"
-    " max_losses start_after needs_proof",
+    " max_losses start_after needs_proof max_failures",
     "edge": "upstream downstream condition",
     "external_dependency": "downstream namespace kind name condition",
     "waiting": "job remaining suspended wide priority",
@@ -130,7 +130,7 @@ def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
         plan.terms,
         lambda terms: copy_line(
             *(base, plan.priority, pools[namespace, terms.pool]),
-            *(terms.max_losses, terms.start_after, terms.needs_proof),
+            *(terms.max_losses, terms.start_after, terms.needs_proof, terms.max_failures),
         ),
     )
     for job, node in enumerate(plan.nodes, base):

@@ -154,6 +154,7 @@ def _job_columns(tx: Transaction, plan: Plan) -> list[tuple[Any, ...]]:
             terms.max_losses,
             None if terms.start_after is None else engine.to_micros(terms.start_after),
             terms.needs_proof,
+            terms.max_failures,
         )
         for terms in plan.terms
     ]
@@ -162,7 +163,7 @@ def _job_columns(tx: Transaction, plan: Plan) -> list[tuple[Any, ...]]:
 def _job_rows(stored: _StoredPlan, columns: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     run, priority = stored.run, stored.plan.priority
     for job, node in enumerate(stored.plan.nodes, start=run):
-        pool, max_losses, start_after, needs_proof = columns[node.spec]
+        pool, *terms = columns[node.spec]
         yield (
             job,
             run,
@@ -176,9 +177,7 @@ def _job_rows(stored: _StoredPlan, columns: list[tuple[Any, ...]]) -> Iterator[t
             pool,
             priority,
             node.feeds_inputs,
-            max_losses,
-            start_after,
-            needs_proof,
+            *terms,
         )
 
 

@@ -81,13 +81,15 @@ CREATE TABLE job (
     index           integer,
     item            text,
     group_id        bigint,
-    group_condition text CHECK (group_condition IN ('Member', 'Task', 'HandledTask')),
+    group_condition text CHECK (group_condition IN ('Member', 'Task', 'AllowedTask')),
     pool            integer NOT NULL,
     priority        integer NOT NULL,
     feeds_inputs    boolean NOT NULL,
     max_losses      integer NOT NULL,
     start_after     timestamptz,
     needs_proof     boolean NOT NULL,
+    -- Of an array: how many of its elements may fail.
+    max_failures    integer,
     CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 -- The elements of an array, to collect their results by index.

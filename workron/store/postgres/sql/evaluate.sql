@@ -5,7 +5,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT (CASE
         WHEN condition = 'Finished' THEN 0
-        WHEN state = 'Skipped' AND condition IN ('Task', 'HandledTask') THEN 0
+        WHEN state = 'Skipped' AND condition IN ('Task', 'AllowedTask') THEN 0
         WHEN state = 'Skipped' THEN
             CASE reason WHEN 'NotNeeded' THEN 1 WHEN 'UpstreamCancelled' THEN 2
                         WHEN 'UpstreamFailed' THEN 3 END
@@ -15,7 +15,7 @@ AS $$
             CASE state WHEN 'Failed' THEN 0 ELSE 1 END
         WHEN state = 'Succeeded' THEN 0
         WHEN state = 'Cancelled' THEN 4
-        WHEN condition = 'HandledTask' THEN 0
+        WHEN condition = 'AllowedTask' THEN 0
         ELSE 5
     END)::smallint
 $$;

@@ -18,11 +18,18 @@ BEGIN
         USING workron.job j, workron.run r
         WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.run])
         RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
-                  j.pool, j.kind, j.start_after,
-                  CASE WHEN r.cancelled THEN 4 ELSE w.verdict END AS verdict
+                  j.pool, j.kind, j.start_after, r.cancelled,
+                  CASE WHEN w.verdict > 0 AND j.max_failures IS NOT NULL AND j.kind = 'Array'
+                       THEN workron.evaluate_array(w.job, j.max_failures)
+                       ELSE w.verdict END AS verdict
+    ), evaluated AS (
+        SELECT job, priority, attempts, failures, losses, fence, alone, pool, kind, start_after,
+               -- A failure is not hidden by a cancellation.
+               CASE WHEN cancelled THEN greatest(verdict, 4) ELSE verdict END AS verdict
+        FROM resolved
     ), unblocked AS (
         SELECT *, coalesce(start_after > _now, false) AS starts_later
-        FROM resolved WHERE kind = 'Job' AND verdict = 0
+        FROM evaluated WHERE kind = 'Job' AND verdict = 0
     ), queued AS (
         INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
         SELECT job, pool, priority, attempts, failures, losses, fence, alone
@@ -40,7 +47,7 @@ BEGIN
                (ARRAY[NULL, 'NotNeeded', 'UpstreamCancelled', 'UpstreamFailed', NULL,
                       'MemberFailed'])[verdict + 1],
                _now, attempts, failures, losses
-        FROM resolved WHERE kind <> 'Job' OR verdict > 0
+        FROM evaluated WHERE kind <> 'Job' OR verdict > 0
         RETURNING job
     )
     INSERT INTO workron.unpropagated (job) SELECT job FROM ended;

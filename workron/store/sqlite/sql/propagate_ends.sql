@@ -58,17 +58,32 @@ CROSS JOIN job ON job.id = waiting.job
 WHERE waiting.remaining = 0 AND waiting.verdict = 0 AND job.kind = 'Job'
 
 -- name: select_ended_jobs
--- All others end: groups by the verdict of their members, jobs as skipped.
+-- All others end: groups by the verdict of their members, jobs as skipped. An array in which
+-- elements may fail is evaluated again; an element that was skipped because its upstream failed counts
+-- as a failure. A failure is not hidden by a cancellation. Verdict 5 is FAILED, 4 is CANCELLED, 3 is
+-- UPSTREAM_FAILED.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
-SELECT waiting.job,
-       CASE WHEN run.cancelled THEN 'Cancelled' ELSE end_state(waiting.verdict) END,
-       CASE WHEN run.cancelled THEN NULL ELSE end_reason(waiting.verdict) END,
-       waiting.attempts, waiting.failures, waiting.losses
-FROM temp.downstream_update
-CROSS JOIN waiting ON waiting.job = downstream_update.downstream
-CROSS JOIN job ON job.id = waiting.job
-CROSS JOIN run ON run.id = job.run
-WHERE waiting.remaining = 0 AND (waiting.verdict > 0 OR job.kind <> 'Job')
+SELECT job, end_state(verdict), end_reason(verdict), attempts, failures, losses
+FROM (
+    SELECT waiting.job, waiting.attempts, waiting.failures, waiting.losses,
+           max(4 * run.cancelled, CASE
+               WHEN waiting.verdict > 0 AND job.max_failures IS NOT NULL AND job.kind = 'Array' THEN (
+                   SELECT CASE WHEN sum(element.verdict IN (3, 5)) > job.max_failures
+                               THEN max(element.verdict)
+                               ELSE coalesce(max(element.verdict)
+                                             FILTER (WHERE element.verdict NOT IN (3, 5)), 0) END
+                   FROM (
+                       SELECT evaluate('Member', done.state, done.reason) AS verdict
+                       FROM job AS member CROSS JOIN done ON done.job = member.id
+                       WHERE member.group_id = waiting.job AND member.group_condition = 'Member'
+                   ) AS element)
+               ELSE waiting.verdict END) AS verdict
+    FROM temp.downstream_update
+    CROSS JOIN waiting ON waiting.job = downstream_update.downstream
+    CROSS JOIN job ON job.id = waiting.job
+    CROSS JOIN run ON run.id = job.run
+    WHERE waiting.remaining = 0 AND (waiting.verdict > 0 OR job.kind <> 'Job')
+)
 
 -- name: delete_waiting
 -- Each is now in `unblocked_job` or `ended_job`.

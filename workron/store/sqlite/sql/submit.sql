@@ -38,8 +38,8 @@ INSERT INTO spec (id, body) VALUES (?, ?)
 -- name: add_jobs
 -- Written once, never changed.
 INSERT INTO job (id, run, kind, spec, name, "index", item, group_id, group_condition, pool,
-                 priority, feeds_inputs, max_losses, start_after, needs_proof)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 priority, feeds_inputs, max_losses, start_after, needs_proof, max_failures)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_edges
 -- In order of the key, so that the B-tree grows at its end.
