@@ -30,15 +30,15 @@ def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]
     found = [
         _resolve(at, named, names, positions) if named else () for at, named in enumerate(upstreams)
     ]
-    downstreams: list[list[int]] = [[] for _ in names]
+    downstreams: dict[int, list[int]] = {}
     for at, ups in enumerate(found):
         for upstream in ups:
-            downstreams[upstream].append(at)
+            downstreams.setdefault(upstream, []).append(at)
     remaining = [len(ups) for ups in found]
     sorted_ = [at for at, count in enumerate(remaining) if not count]
     # The list is also the queue: tasks whose upstreams are all sorted are appended during the loop.
     for at in sorted_:
-        for downstream in downstreams[at]:
+        for downstream in downstreams.get(at, ()):
             remaining[downstream] -= 1
             if not remaining[downstream]:
                 sorted_.append(downstream)

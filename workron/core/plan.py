@@ -116,7 +116,7 @@ class Plan:
     identity: Identity
     digest: Callable[[], str]
     """Returns the digest of the content; a repeated submission has the same, another one has not.
-    Called when the run is stored, while the database is busy with the jobs."""
+    It costs least after the specs were encoded."""
     nodes: Sequence[PlannedJob]
     terms: Sequence[SchedulingTerms]
     """The terms of each spec, by number."""

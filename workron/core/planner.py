@@ -42,44 +42,66 @@ if TYPE_CHECKING:
 _ROW_FIELDS: Final = ("name", "dependsOn", "items")
 """Fields of a task that are stored as rows, and need not be sent with every claim."""
 _NO_TASKS: Final = '"tasks":[]'
-
-
-def encode_tasks(spec: WorkflowSpec, traceparent: str | None) -> Iterator[tuple[int, str]]:
-    """Encode the specs of the tasks, numbered from 1 in their order, and then the workflow's own.
-
-    The workflow's own has all fields of its tasks, from the same texts.
-    """
-    whole: list[str] = []
-    for some in spec.slices():
-        first = len(whole) + 1
-        tasks = some.as_manifest()["tasks"]
-        # These fields leave the tasks; the others are the bodies.
-        rows = [{name: task.pop(name) for name in _ROW_FIELDS if name in task} for task in tasks]
-        texts = payloads.models_to_json(tasks)
-        whole += [
-            f"{row[:-1]},{text[1:]}"
-            for row, text in zip(payloads.models_to_json(rows), texts, strict=True)
-        ]
-        if traceparent:
-            traced = [trace_context.with_traceparent(body, traceparent) for body in tasks]
-            texts = payloads.models_to_json(traced)
-        yield from enumerate(texts, first)
-    bare = spec.model_copy(update={"tasks": ()})
-    before, _, after = payloads.to_json(bare.as_manifest()).partition(_NO_TASKS)
-    yield 0, f'{before}"tasks":[{",".join(whole)}]{after}'
-
-
 _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
 
 
-def digest(kind: Kind, spec: JobSpec | WorkflowSpec) -> str:
-    """Return the digest of the content of a Job or a Workflow."""
+class WorkflowSpecs:
+    """Encodes the specs of a workflow, and its digest from the same texts."""
+
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self._spec = spec
+        self._digest: str | None = None
+
+    def encode(self, traceparent: str | None) -> Iterator[tuple[int, str]]:
+        """Encode the specs of the tasks, numbered from 1 in their order, and the workflow's own.
+
+        The workflow's own, with number 0, has all fields of its tasks.
+        """
+        whole: list[str] = []
+        for some in self._spec.slices():
+            first = len(whole) + 1
+            tasks = _content(some)["tasks"]
+            # These fields leave the tasks; the others are the bodies.
+            rows = [{key: task.pop(key) for key in _ROW_FIELDS if key in task} for task in tasks]
+            texts = payloads.models_to_json(tasks)
+            whole += [
+                f"{row[:-1]},{text[1:]}"
+                for row, text in zip(payloads.models_to_json(rows), texts, strict=True)
+            ]
+            if traceparent:
+                traced = [trace_context.with_traceparent(body, traceparent) for body in tasks]
+                texts = payloads.models_to_json(traced)
+            yield from enumerate(texts, first)
+        tasks_text = f'"tasks":[{",".join(whole)}]'
+        bare = self._spec.model_copy(update={"tasks": ()})
+        before, _, after = payloads.to_json(_content(bare)).partition(_NO_TASKS)
+        yield 0, f"{before}{tasks_text}{after}"
+        fixed = payloads.to_json(_content(bare, exclude=_EDITABLE))
+        self._digest = _digest(fixed + tasks_text)
+
+    def digest(self) -> str:
+        """Return the digest; encodes the specs unless that was done before."""
+        if self._digest is None:
+            for _ in self.encode(None):
+                pass
+        assert self._digest is not None
+        return self._digest
+
+
+def _content(spec: JobSpec | WorkflowSpec, exclude: set[str] | None = None) -> dict[str, Any]:
     # Defaults are left out, so that a manifest that writes one is the same content. Fields that are
     # not set are defaults and need no comparison. The models decide the order of the fields.
-    content = spec.model_dump_json(
-        by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
+    return spec.model_dump(
+        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=exclude
     )
-    return hashlib.sha256(f"{kind} {content}".encode()).hexdigest()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _job_digest(spec: JobSpec) -> str:
+    return _digest(payloads.to_json(_content(spec, exclude=_EDITABLE)))
 
 
 MAX_EDGES: Final = 2_000_000
@@ -98,14 +120,16 @@ def plan_job(job: Job, uid: UUID) -> Plan:
                 f"Job {up.name!r} depends on itself; remove that dependency",
                 *("spec", "dependsOn", at),
             )
-    _check_workdir(job.spec.workdir, "spec")
+    if job.spec.workdir is not None:
+        _check_workdir(job.spec.workdir, "spec")
     ups = len(outside)
     return _plan(
         job,
         identity,
         nodes=[PlannedJob(Kind.JOB, identity.name, 0, upstreams=ups, feeds_inputs=ups > 0)],
-        terms=[_terms(job.spec)],
+        terms=[_terms(job.spec, job.spec.start_after)],
         specs=plain_specs([job.spec.as_manifest()]),
+        digest=functools.cache(functools.partial(_job_digest, job.spec)),
         external=outside,
     )
 
@@ -121,7 +145,8 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
     for at, task in enumerate(tasks):
-        _check_workdir(task.workdir, "spec", "tasks", at)
+        if task.workdir is not None:
+            _check_workdir(task.workdir, "spec", "tasks", at)
     nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
     for place in places.values():
         condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
@@ -129,18 +154,20 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
             nodes += _array(place, condition)
         else:
             nodes.append(_command(place, condition))
+    specs = WorkflowSpecs(workflow.spec)
     return _plan(
         workflow,
         identity,
         nodes=nodes,
-        terms=[SchedulingTerms(), *map(_terms, tasks)],
-        specs=functools.partial(encode_tasks, workflow.spec),
+        terms=[SchedulingTerms(), *map(_task_terms, tasks)],
+        specs=specs.encode,
+        digest=specs.digest,
         edges=edges,
     )
 
 
-def _check_workdir(workdir: str | None, *path: str | int) -> None:
-    if workdir is not None and not workdir.startswith("/"):
+def _check_workdir(workdir: str, *path: str | int) -> None:
+    if not workdir.startswith("/"):
         raise errors.SpecError(
             f"the workdir {formats.quoted(workdir)} is relative; only `workron run` resolves it,"
             " from the folder of the file: write an absolute path",
@@ -159,7 +186,6 @@ def _plan(resource: Job | Workflow, identity: Identity, **jobs: Any) -> Plan:
     metadata, spec = resource.metadata, resource.spec
     return Plan(
         identity=identity,
-        digest=functools.cache(functools.partial(digest, identity.kind, spec)),
         priority=spec.priority,
         is_suspended=spec.suspend,
         metadata={"labels": metadata.labels, "annotations": metadata.annotations},
@@ -256,12 +282,17 @@ def _array(place: _Place, condition: Condition) -> Iterator[PlannedJob]:
         )
 
 
-def _terms(spec: CommandSpec) -> SchedulingTerms:
-    start_after = spec.start_after if isinstance(spec, JobSpec) else None
-    max_failures = spec.allowed_failures if isinstance(spec, Task) else None
+def _terms(
+    spec: CommandSpec, start_after: datetime | None = None, max_failures: int | None = None
+) -> SchedulingTerms:
     return _cached_terms(
-        *(spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap, max_failures)
+        spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap, max_failures
     )
+
+
+def _task_terms(task: Task) -> SchedulingTerms:
+    allowed = None if task.max_failures is None else task.allowed_failures
+    return _terms(task, max_failures=allowed)
 
 
 @functools.lru_cache(_CACHED_TERMS)

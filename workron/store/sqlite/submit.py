@@ -110,6 +110,7 @@ def _insert_plan(tx: Transaction, plan: Plan, base: JobId) -> _StoredPlan:
     while (other := tx.row("submit.overlapping", run=base, last=last)) is not None:
         base, last = JobId(other["last"] + 1), JobId(other["last"] + len(plan.nodes))
     stored = _StoredPlan(plan, base, last)
+    tx.fill("submit.add_specs", ((base + number, text) for number, text in plan.encode_specs()))
     tx.run(
         "submit.add_run",
         uid=str(plan.identity.uid),
@@ -122,7 +123,6 @@ def _insert_plan(tx: Transaction, plan: Plan, base: JobId) -> _StoredPlan:
         **stored.range,
     )
     tx.run("submit.set_name", run=base, **stored.name)
-    tx.fill("submit.add_specs", ((base + number, text) for number, text in plan.encode_specs()))
     tx.fill("submit.add_jobs", _job_rows(stored, _job_columns(tx, plan)))
     edges = sorted(plan.edges, key=attrgetter("upstream"))
     tx.fill(
