@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import typer.main
-
 from workron.cli import app, exit_codes
 
 _WIDTH: Final = 80
@@ -47,13 +45,13 @@ _PAGE: Final = """\
 
 def page() -> str:
     """Render it, one section a command."""
-    group = typer.main.get_command(app.app())
+    group = app.app()
     context = group.context_class(
         group, info_name="workron", terminal_width=_WIDTH, **group.context_settings
     )
     sections = []
     for name in app.COMMANDS:
-        command = group.get_command(context, name)  # type: ignore[attr-defined]
+        command = group.commands[name]
         inner = command.context_class(
             command, parent=context, info_name=name, terminal_width=_WIDTH
         )

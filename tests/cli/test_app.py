@@ -7,7 +7,15 @@ import sys
 import pytest
 
 from tests.cli.conftest import Call
+from workron.cli import exit_codes
 from workron.core import errors
+from workron_controller.jobs import object_parser
+from workron_controller.kube.errors import ApiError
+from workron_worker import outcome
+from workron_worker.executor import RunnerLostError, StartError
+
+# Their errors are known once they are imported.
+_MODULES = (object_parser, outcome)
 
 
 @pytest.mark.parametrize(
@@ -16,8 +24,8 @@ from workron.core import errors
         (errors.ManifestError(["a.yaml:1: wrong"]), 2),
         (errors.GraphError("a cycle"), 2),
         (errors.NotFoundError("nobody"), 4),
-        (errors.StoreUnreachableError("db:5432 does not answer"), 1),
-        (errors.StateError("it has ended"), 1),
+        (errors.StoreUnreachableError("db:5432 does not answer"), 3),
+        (errors.StateError("it has ended"), 2),
     ],
 )
 def test_error_is_printed_with_its_exit_code(
@@ -26,6 +34,28 @@ def test_error_is_printed_with_its_exit_code(
     _raise(monkeypatch, error)
     result = call("validate", "x")
     assert (result.code, result.err) == (code, f"workron: {error}\n")
+
+
+def test_every_error_has_the_exit_code_of_its_kind() -> None:
+    codes = {one: one.exit_code for one in _below(errors.WorkronError)}
+    assert set(codes.values()) <= set(exit_codes.MEANINGS) - {exit_codes.OK}
+    kinds: dict[type[errors.WorkronError], int] = {
+        errors.InputError: exit_codes.BAD_INPUT,
+        errors.StateError: exit_codes.BAD_INPUT,
+        errors.StoreError: exit_codes.STORE,
+        errors.NotFoundError: exit_codes.NOT_FOUND,
+        ApiError: exit_codes.STORE,
+        StartError: exit_codes.FAILED,
+        RunnerLostError: exit_codes.FAILED,
+    }
+    for error, code in codes.items():
+        assert [code] == [kinds[kind] for kind in kinds if issubclass(error, kind)], error
+
+
+def _below(kind: type[errors.WorkronError]) -> set[type[errors.WorkronError]]:
+    """All kinds of errors of the product below this one; tests may define their own."""
+    below = {one for one in kind.__subclasses__() if one.__module__.startswith("workron")}
+    return below.union(*map(_below, below))
 
 
 def test_lines_are_cut_off_when_there_are_too_many_problems(

@@ -127,10 +127,11 @@ def test_migrate_creates_the_schema_once(call: Call, url: str) -> None:
 def test_version_is_printed(call: Call) -> None:
     result = call("version")
     assert (result.code, result.out.split()[0]) == (0, "workron")
+    assert call("--version") == result
 
 
 def test_help_lists_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
-    assert "4 no such job or workflow, 5 the store did not answer in time, 124 --timeout" in out
-    assert "expired, 129 terminated by SIGHUP" in out
+    assert "3 the store cannot be reached or refuses, 4 no such job or workflow" in out
+    assert "5 --timeout expired, 129 terminated by SIGHUP" in out
     assert "143 terminated by SIGTERM" in out

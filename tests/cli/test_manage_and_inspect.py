@@ -89,10 +89,10 @@ def test_wait_exits_when_all_have_ended(call: Call, done: str) -> None:
     assert (result.code, result.out) == (1, "workflow/flow Failed: one of its jobs failed\n")
 
 
-def test_wait_exits_with_124_when_the_timeout_expires(call: Call, write: Write, url: str) -> None:
+def test_wait_exits_with_5_when_the_timeout_expires(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     result = call("wait", "hello", "--timeout", "10ms", "--store", url)
-    assert (result.code, result.err) == (124, "timed out: not all jobs have ended\n")
+    assert (result.code, result.err) == (5, "timed out: not all jobs have ended\n")
     assert result.out == "job/hello Queued\n"
 
 
@@ -110,14 +110,14 @@ def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
 
 def test_cancel_is_refused_when_the_job_has_ended(call: Call, done: str) -> None:
     result = call("cancel", "flow", "--store", done)
-    assert result.code == 1
+    assert result.code == 2
     assert result.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
 
 
 def test_other_jobs_are_cancelled_when_one_cannot_be(call: Call, write: Write, done: str) -> None:
     call("submit", write("one"), write("two"), "--store", done)
     result = call("cancel", "one", "flow", "two", "flow", "--store", done)
-    assert (result.code, result.out) == (1, "job/one cancelled\njob/two cancelled\n")
+    assert (result.code, result.out) == (2, "job/one cancelled\njob/two cancelled\n")
     assert result.err.count("workron: Workflow 'flow' has ended; it cannot be cancelled\n") == 2
 
 

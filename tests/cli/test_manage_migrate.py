@@ -28,11 +28,11 @@ def test_migrate_retries_when_the_server_starts_later(
     assert "applied 0001_" in result
 
 
-def test_migrate_exits_with_5_when_its_timeout_expires(
+def test_migrate_exits_with_3_when_its_timeout_expires(
     call: Call, empty_database: str, tmp_path: pathlib.Path
 ) -> None:
     result = call("migrate", "--timeout", "10ms", "--store", _url_in(tmp_path, empty_database))
-    assert result.code == 5
+    assert result.code == 3
     assert str(tmp_path) in result.err
 
 

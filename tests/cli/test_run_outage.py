@@ -111,7 +111,7 @@ def _failing_once(real: Any) -> Any:
     return call
 
 
-def test_wait_exits_with_5_when_the_outage_exceeds_its_limit(
+def test_wait_exits_with_3_when_the_outage_exceeds_its_limit(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, fail_store: FailStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -119,11 +119,11 @@ def test_wait_exits_with_5_when_the_outage_exceeds_its_limit(
     fail_store(["filter_ended"], _UNREACHABLE, tmp_path, times=10**9)
     monkeypatch.setattr(stores, "OUTAGE_LIMIT", timedelta(milliseconds=50))
     result = call("wait", "hello", "--store", url)
-    assert (result.code, result.out) == (5, "")
+    assert (result.code, result.out) == (3, "")
     assert result.err.splitlines()[1:] == ["workron: db does not answer"]
 
 
-def test_wait_exits_with_5_when_its_timeout_expires_during_an_outage(
+def test_wait_exits_with_3_when_its_timeout_expires_during_an_outage(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("submit", write("hello"), "--store", url)
@@ -135,7 +135,7 @@ def test_wait_exits_with_5_when_its_timeout_expires_during_an_outage(
 
     monkeypatch.setattr(SqliteStore, "filter_ended", fail_for_long)
     result = call("wait", "hello", "--timeout", "1h", "--store", url)
-    assert (result.code, result.out) == (5, "")
+    assert (result.code, result.out) == (3, "")
     assert result.err.splitlines()[1:] == ["timed out: the store does not answer"]
 
 
@@ -150,7 +150,7 @@ def test_run_terminates_its_commands_when_the_store_fails(
     job = write("hello", command=command)
     fail_store([verb], _FULL, tmp_path / "on", times=1)
     result = call("run", job, "--store", url)
-    assert (result.code, result.err) == (1, "workron: jobs.db: the disk is full\n")
+    assert (result.code, result.err) == (3, "workron: jobs.db: the disk is full\n")
     assert result.out.endswith("not all jobs have run; repeat the same command to resume\n")
     assert (tmp_path / "ended").exists()
     assert "State      Queued" in call("describe", "hello", "--store", url).out

@@ -35,7 +35,7 @@ def test_hint_names_migrate_when_the_database_is_empty(
     call: Call, write: Write, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = call("submit", write("hello"), "--store", empty_database)
-    assert result.code == 1
+    assert result.code == 3
     assert "workron migrate --store" in result.err
     monkeypatch.setenv("WORKRON_STORE", empty_database)
     assert "create it with `workron migrate`\n" in call("submit", write("hello")).err
@@ -66,7 +66,7 @@ def test_run_resumes_in_postgresql_when_its_process_was_killed(
 )
 def test_error_names_the_store_when_it_cannot_be_opened(call: Call, write: Write, url: str) -> None:
     result = call("run", write("hello"), "--store", url)
-    assert result.code == 1
+    assert result.code == 3
     assert "Traceback" not in result.err
     assert url.partition("/" * 3)[2] in result.err or "127.0.0.1" in result.err
 
@@ -79,14 +79,14 @@ def test_file_is_refused_when_it_belongs_to_another_program(
     connection.commit()
     connection.close()
     result = call("run", write("hello"), "--store", url)
-    assert result.code == 1
+    assert result.code == 3
     assert "another application" in result.err
 
 
 def test_password_is_not_printed_when_the_store_cannot_be_opened(call: Call, write: Write) -> None:
     url = "postgresql://unknown:s3cret@127.0.0.1:1/none"
     result = call("run", write("hello"), "--store", url)
-    assert result.code == 1
+    assert result.code == 3
     assert "s3cret" not in result.out + result.err
 
 
@@ -103,5 +103,5 @@ def test_run_removes_its_folders_when_its_store_fails(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("workron.store.sqlite.store.SqliteStore.ensure_pool", fail)
     result = call("run", write("hello"), "--store", url)
-    assert (result.code, result.err) == (1, "workron: jobs.db: the disk is full\n")
+    assert (result.code, result.err) == (3, "workron: jobs.db: the disk is full\n")
     assert list(tmp_path.glob("workron-*")) == []

@@ -121,7 +121,7 @@ def test_token_is_refused_when_it_belongs_to_another_pool_than_the_option(
     monkeypatch.setenv("WORKRON_TOKEN", _token(url))
     result = call("worker", "--store", url, "--idle-exit", "1ms", *given)
     words = f"the token in WORKRON_TOKEN is for pool default/default, not {wanted}; set"
-    assert (result.code, result.err.count(words)) == (1, 1)
+    assert (result.code, result.err.count(words)) == (3, 1)
     assert "worker registered" not in result.err
     assert _row(call, url)["phase"] == "Queued"
     assert asyncio.run(_count_workers(url)) == 0
@@ -141,7 +141,7 @@ async def test_error_names_the_missing_token_when_the_role_cannot_create_pools(
     async with roles.made_in(fresh_database) as role:
         worker = start("worker", "--store", role.dsn, "--pool", "large")
         result, _ = await asyncio.to_thread(worker.communicate)
-    assert worker.returncode == 1
+    assert worker.returncode == 3
     # Before it are lines about other leftovers of this machine.
     [first, second, third] = result.splitlines()[-3:]
     assert first.startswith("workron: WORKRON_TOKEN is not set; only the owner")
@@ -306,6 +306,6 @@ def test_worker_exits_when_its_token_is_unknown(
     call("submit", write("hello"), "--store", url)
     monkeypatch.setenv("WORKRON_TOKEN", "a-guess")
     result = call("worker", "--store", url)
-    assert result.code == 1
+    assert result.code == 3
     assert result.err.count("the token is unknown or has expired; create a new one") == 1
     assert "a-guess" not in result.err

@@ -39,7 +39,7 @@ def _run(command: str, folder: pathlib.Path) -> str:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+    return f"{done.stdout}\n{done.stderr}"
 
 
 def _normalized(output: str) -> list[str]:

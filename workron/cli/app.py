@@ -1,8 +1,8 @@
 """The `workron` program: its commands, and how an error becomes a message and an exit code.
 
-`main` imports only the module of the command that was asked for, because importing all of them
-takes longer than most commands run. Each error of `workron.core.errors` maps to one exit code; any
-other exception is a bug, and the message says so.
+Only the module of the command that was asked for is imported, because importing all of them takes
+longer than most commands run. The help of the program needs none of them. Each error of
+`workron.core.errors` has an exit code; any other exception is a bug, and the message says so.
 """
 
 from __future__ import annotations
@@ -11,37 +11,70 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 import workron
-from workron.cli import exit_codes
+from workron.cli import completion, exit_codes
 from workron.core import errors, printable
 from workron.telemetry import logging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 _MAX_LINES: Final = 50
 _NAME_TAKEN: Final = (
     "\nto stop it, use `workron cancel`; to finish it, repeat the command that submitted it"
 )
-COMMANDS: Final = {
-    "run": "run",
-    "worker": "worker",
-    "maintain": "maintainer",
-    "controller": "controller",
-    "submit": "manage",
-    "wait": "manage",
-    "cancel": "manage",
-    "get": "inspect",
-    "describe": "inspect",
-    "output": "output",
-    "graph": "graph",
-    "validate": "manage",
-    "migrate": "manage",
-    "version": "app",
+_SETTINGS: Final[dict[str, Any]] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
 }
-"""The module that defines each command; the function has the name of the command."""
+
+
+class CommandEntry(NamedTuple):
+    """Where a command is defined, and its line in the help of the program."""
+
+    module: str
+    summary: str
+    """Short enough for a line of 80 columns."""
+    function: str = ""
+    """The function, if it has another name than the command."""
+
+
+SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
+    "Manifest files": {
+        "run": CommandEntry("run", "Run jobs and workflows on this machine."),
+        "validate": CommandEntry("manage", "Check files without running anything."),
+        "graph": CommandEntry("graph", "Draw jobs and their dependencies."),
+        "submit": CommandEntry("manage", "Submit jobs to a store; workers run them."),
+    },
+    "Jobs and workflows in a store": {
+        "get": CommandEntry("inspect", "List jobs and workflows."),
+        "describe": CommandEntry("inspect", "Show one job and why it is in its state."),
+        "logs": CommandEntry("logs", "Print the output of a job."),
+        "output": CommandEntry("logs", "Another name of logs.", "logs"),
+        "wait": CommandEntry("manage", "Wait until jobs and workflows have ended."),
+        "cancel": CommandEntry("manage", "Cancel queued jobs and stop running ones."),
+    },
+    "Workers and stores": {
+        "worker": CommandEntry("worker", "Run jobs of one pool until a signal arrives."),
+        "maintain": CommandEntry("maintainer", "Handle retries, deadlines and dead workers."),
+        "controller": CommandEntry("controller", "Run the jobs of a Kubernetes cluster."),
+        "migrate": CommandEntry("manage", "Create or upgrade the schema of a store."),
+    },
+    "This program": {
+        "completion": CommandEntry("completion", "Print a completion script for a shell."),
+        "version": CommandEntry("app", "Print the version."),
+    },
+}
+"""The commands in the order of the help."""
+COMMANDS: Final = {name: one for section in SECTIONS.values() for name, one in section.items()}
 _LONG_RUNNING: Final = frozenset({"worker", "maintain", "controller"})
 """Commands that run for months, so their memory matters."""
 
@@ -49,14 +82,15 @@ _LONG_RUNNING: Final = frozenset({"worker", "maintain", "controller"})
 def main() -> None:
     """Run the program and exit with one of `exit_codes`."""
     logging.silence_libraries()
+    completion.enable()
     try:
-        app(sys.argv[1:2])()
+        app()(prog_name="workron")
     except errors.WorkronError as error:
         if logging.is_debug():
             raise
         is_taken = isinstance(error, errors.NameTakenError)
         _print_error(str(error) + (_NAME_TAKEN if is_taken else ""))
-        sys.exit(_exit_code(error))
+        sys.exit(error.exit_code)
     except Exception as error:
         if logging.is_debug():
             raise
@@ -64,34 +98,66 @@ def main() -> None:
         sys.exit(exit_codes.FAILED)
 
 
-def app(wanted: Collection[str] = ()) -> typer.Typer:
-    """Build the program with the wanted commands, or with all if none of them exists."""
+def app() -> CommandGroup:
+    """Build the program, whose commands are imported on use."""
     program = typer.Typer(
         name="workron",
+        cls=CommandGroup,
         help="Run command-line jobs and DAGs of jobs, on this machine or through a shared store.",
         epilog=exit_codes.HELP,
         no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
+        **_SETTINGS,
     )
-    # With a single command and no callback, typer would not expect the command's name.
-    program.callback()(lambda: None)
-    if _LONG_RUNNING.intersection(wanted):
-        logging.load_lean()
-    for name in [name for name in COMMANDS if name in wanted] or COMMANDS:
-        program.command()(getattr(importlib.import_module(f"workron.cli.{COMMANDS[name]}"), name))
-    return program
+    program.callback()(_print_version_if_asked)
+    group = typer.main.get_command(program)
+    assert isinstance(group, CommandGroup)
+    group.commands = _LazyCommands()  # type: ignore[assignment]
+    return group
 
 
-def _exit_code(error: errors.WorkronError) -> int:
-    if isinstance(error, errors.InputError):
-        return exit_codes.BAD_INPUT
-    if isinstance(error, errors.NotFoundError):
-        return exit_codes.NOT_FOUND
-    is_timeout = isinstance(error, errors.StoreTimeoutError)
-    return exit_codes.STORE_TIMEOUT if is_timeout else exit_codes.FAILED
+class CommandGroup(TyperGroup):
+    """The program; its help and its completion come from `SECTIONS`, without an import."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by section."""
+        del ctx
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), one.summary) for name, one in commands.items()]
+                )
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands and options that begin like this."""
+        from typer._click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=one.summary)
+            for name, one in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + super(TyperGroup, self).shell_complete(ctx, incomplete)
+
+
+class _LazyCommands(Mapping[str, Any]):
+    """The commands by name; getting one imports its module."""
+
+    def __getitem__(self, name: str) -> Any:
+        entry = COMMANDS[name]
+        if name in _LONG_RUNNING:
+            logging.load_lean()
+        module = importlib.import_module(f"workron.cli.{entry.module}")
+        single = typer.Typer(**_SETTINGS)
+        single.command(name)(getattr(module, entry.function or name))
+        return typer.main.get_command(single)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 def _unexpected(error: Exception) -> str:
@@ -118,3 +184,20 @@ def _print_error(message: str) -> None:
 def version() -> None:
     """Print the version of this program."""
     typer.echo(f"workron {workron.__version__}")
+
+
+def _exit_with_version(is_asked: bool) -> None:
+    if is_asked:
+        version()
+        raise typer.Exit
+
+
+def _print_version_if_asked(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", is_eager=True, callback=_exit_with_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    del show_version

@@ -1,4 +1,7 @@
-"""The exit codes of all commands, printed at the end of `workron --help`."""
+"""The exit codes of all commands, printed at the end of `workron --help`.
+
+An error of `workron.core.errors` has its code as `exit_code`.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,19 @@ from typing import Final
 OK: Final = 0
 FAILED: Final = 1
 BAD_INPUT: Final = 2
+STORE: Final = 3
 NOT_FOUND: Final = 4
-STORE_TIMEOUT: Final = 5
-TIMED_OUT: Final = 124
+TIMED_OUT: Final = 5
 HUNG_UP: Final = 129
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
 MEANINGS: Final = {
     OK: "success",
-    FAILED: "a job or the command failed",
-    BAD_INPUT: "invalid input or usage",
+    FAILED: "a job or workron itself failed",
+    BAD_INPUT: "invalid input, or not allowed in the state of the job",
+    STORE: "the store cannot be reached or refuses",
     NOT_FOUND: "no such job or workflow",
-    STORE_TIMEOUT: "the store did not answer in time",
     TIMED_OUT: "--timeout expired",
     HUNG_UP: "terminated by SIGHUP",
     INTERRUPTED: "interrupted (Ctrl-C)",

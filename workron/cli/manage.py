@@ -87,9 +87,9 @@ def wait(
 ) -> None:
     """Wait until all jobs and workflows have ended.
 
-    Exits with 1 if one of them failed, and with 124 when --timeout expires. While the store does
-    not answer, as during a restart, retries until the timeout, or for 5 minutes without one, and
-    then exits with 5.
+    Exits with 1 if one of them failed, and with 5 when --timeout expires. While the store does not
+    answer, as during a restart, retries until the timeout, or for 5 minutes without one, and then
+    exits with 3.
     """
     raise typer.Exit(asyncio.run(_wait(store, namespace, names, timeout)))
 
@@ -111,7 +111,7 @@ async def _wait(
     except TimeoutError:
         if outage.is_on:
             typer.echo("timed out: the store does not answer", err=True)
-            return exit_codes.STORE_TIMEOUT
+            return exit_codes.STORE
         typer.echo("timed out: not all jobs have ended", err=True)
         await _print_present_states(url, namespace, wanted)
         return exit_codes.TIMED_OUT

@@ -32,7 +32,7 @@ def choice(words: type[Choice]) -> Any:
         except ValueError:
             raise typer.BadParameter(f"{text!r} is not one of: {', '.join(words)}") from None
 
-    return {"parser": read, "metavar": "|".join(words)}
+    return {"parser": read, "metavar": "|".join(words), "autocompletion": lambda: list(words)}
 
 
 class OutputFormat(StrEnum):

@@ -1,4 +1,4 @@
-"""`workron output` prints the output of a job; `OutputDir` writes that of a run to files.
+"""`OutputDir` writes the output of the jobs of a run to files.
 
 A thread of its own writes the files of `workron run --output-dir`, in the order of arrival, so that
 a slow disk delays no job. A file never fails a job: the first error is reported at the end.
@@ -11,81 +11,20 @@ import functools
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-import typer
-
-from workron.cli import object_ref, options, stores
-from workron.cli.formatting import open_sink
 from workron.core import errors, states
 from workron.core.plan import Kind
-from workron.scheduling import job_view, wait
+from workron.scheduling import job_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workron.cli.object_ref import ObjectReference
     from workron.cli.progress import ObservedRun
     from workron.core.ids import JobId
-    from workron.store.api import ReadStore, Store
+    from workron.store.api import ReadStore
     from workron.store.types import ClaimedJob, JobRow, RunRow
     from workron_worker.executor import Acknowledge, OnOutput
-
-
-def output(
-    name: object_ref.JobArgument,
-    store: options.Store,
-    namespace: options.Namespace = "default",
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Print new output until the job ends.")
-    ] = False,
-) -> None:
-    """Print the output of a job, as much as the store keeps of it.
-
-    A pipe gets the exact bytes; on a terminal, control sequences are removed. Jobs store output
-    when an attempt ends, and jobs with outputStreamBytes also while they run. With --follow,
-    retries for 5 minutes while the store does not answer, as during a restart.
-    """
-    asyncio.run((_follow if follow else _output)(store, namespace, name))
-
-
-async def _output(url: str, namespace: str, wanted: ObjectReference) -> None:
-    async with stores.opened(url) as store:
-        row = await _find(store, namespace, wanted)
-        with open_sink() as write:
-            write(await store.read_output(row.job))
-
-
-async def _follow(url: str, namespace: str, wanted: ObjectReference) -> None:
-    outage = stores.outage()
-    async with stores.opened_with_retry(url, outage) as store:
-        row = await outage.retry(functools.partial(_find, store, namespace, wanted))
-        spec = await outage.retry(functools.partial(store.get_spec, row.job)) or {}
-        with open_sink() as write:
-            if row.state in states.TERMINAL_STATES:
-                write(await outage.retry(functools.partial(store.read_output, row.job)))
-                return
-            if not spec.get("outputStreamBytes"):
-                _note("this job has no outputStreamBytes; its output appears when an attempt ends")
-            async for part in wait.follow(store, row.job, outage):
-                if part.data:
-                    write(part.data)
-                else:
-                    _note(f"attempt {part.attempt} started")
-
-
-async def _find(store: Store, namespace: str, wanted: ObjectReference) -> JobRow:
-    _, row = await object_ref.find_job(store, namespace, wanted)
-    if row.kind is not Kind.JOB:
-        example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"
-        raise errors.InputError(
-            f"{wanted.text!r} is not a single job; name one of its jobs, like {example}"
-        )
-    return row
-
-
-def _note(text: str) -> None:
-    typer.echo(f"workron: {text}", err=True)
 
 
 Answer = TypeVar("Answer")

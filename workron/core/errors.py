@@ -6,7 +6,7 @@ A message is for a person: what is wrong, where, and what to do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 class WorkronError(Exception):
     """Base of all errors that Workron raises on purpose."""
 
+    exit_code: ClassVar = 1
+    """With what a command exits that ends with this error."""
+
 
 class InputError(WorkronError):
-    """The input of a user is wrong; nothing was changed. Exit code 2."""
+    """The input of a user is wrong; nothing was changed."""
+
+    exit_code = 2
 
 
 class ManifestError(InputError):
@@ -62,13 +67,19 @@ class NameTakenError(InputError):
 class NotFoundError(WorkronError):
     """No job or workflow of that name is in the store."""
 
+    exit_code = 4
+
 
 class StateError(WorkronError):
     """The job is in a state that does not allow this."""
 
+    exit_code = 2
+
 
 class StoreError(WorkronError):
     """The database could not do what was asked."""
+
+    exit_code = 3
 
 
 class StoreUnreachableError(StoreError):
@@ -80,7 +91,7 @@ class StoreLoginError(StoreUnreachableError):
 
 
 class StoreTimeoutError(StoreUnreachableError):
-    """The database did not answer within the retry limit. Exit code 5."""
+    """The database did not answer within the retry limit."""
 
 
 class StoreBusyError(StoreError):

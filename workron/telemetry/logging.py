@@ -7,7 +7,6 @@ are written together. Fields bound with `structlog.contextvars` appear in every 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import json
@@ -146,6 +145,8 @@ class _Lines:
         """The thread whose event loop will write the buffered lines."""
 
     def msg(self, line: str) -> None:
+        import asyncio
+
         thread = threading.get_ident()
         if self._thread is None:
             with contextlib.suppress(RuntimeError):

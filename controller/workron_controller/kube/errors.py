@@ -20,6 +20,8 @@ from workron_controller.kube.resources import ResourcePath
 class ApiError(errors.WorkronError):
     """A request to the API server failed."""
 
+    exit_code = 3
+
 
 class AccessError(ApiError):
     """The address of the API server or our credentials are unknown."""

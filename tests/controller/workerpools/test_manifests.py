@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 
 from tests.controller.workerpools.observed_objects import POOL, spec
@@ -62,12 +61,10 @@ def test_command_line_of_the_agent_is_accepted_by_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("WORKRON_STORE", _URL)
-    group = typer.main.get_command(app.app())
-    context = group.context_class(group)
+    group = app.app()
     pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
     name, *arguments = _container(pod, "agent")["args"]
-    command = group.get_command(context, name)  # type: ignore[attr-defined]
-    parsed = command.make_context(name, arguments).params
+    parsed = group.commands[name].make_context(name, arguments).params
     assert parsed["slots"] == 8
     assert parsed["heartbeat"] == timedelta(milliseconds=500)
     assert parsed["grace"] == timedelta(seconds=90)
