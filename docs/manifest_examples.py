@@ -86,6 +86,15 @@ FIELD_EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
 argv: [/app/report, --title, "Sales in May"]
 """,
         """\
+`shell` is the program that runs `command`. A name is called with `-c`; a list is used as written,
+with the command added.
+
+shell: [bash, -euo, pipefail, -c]
+command: |
+  cat /data/*.csv | sort -u > /data/all.csv
+  wc -l /data/all.csv
+""",
+        """\
 `workdir` is a directory that the image has. It is not removed after the attempt.
 
 command: make all

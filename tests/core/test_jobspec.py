@@ -32,7 +32,11 @@ _ODD = st.sampled_from([None, True, False, [], {}, "x", 1, 1.5, [None], {"x": 1}
 _CODES = st.lists(_NUMBERS | _ODD, max_size=3) | st.lists(st.integers(1, 255), max_size=3)
 _VARIABLES = st.fixed_dictionaries(
     {"name": st.sampled_from(["A", "B", "C"]) | _TEXTS},
-    optional={"value": _TEXTS | _LARGE | st.none(), "more": st.just(1)},
+    optional={
+        "value": _TEXTS | _LARGE | st.none(),
+        "fromEnv": st.just("A") | _TEXTS | _ODD,
+        "more": st.just(1),
+    },
 )
 _FINE = {
     "env": st.lists(
@@ -41,6 +45,7 @@ _FINE = {
         )
     ),
     "workdir": st.just("/x"),
+    "shell": st.sampled_from(["bash", ["bash", "-e", "-c"], ["sh", ""]]),
     "maxAttempts": st.integers(1, 100),
     "backoff": st.fixed_dictionaries(
         {}, optional={"initial": st.just("2s"), "factor": st.floats(1, 100), "max": st.just("1h")}
@@ -57,6 +62,7 @@ _WILD = {
     "argv": st.lists(_TEXTS | _LARGE | _ODD, max_size=3) | _ODD,
     "env": st.lists(_VARIABLES | _ODD, max_size=3) | _ODD,
     "workdir": _TEXTS | _LARGE | _ODD,
+    "shell": st.lists(_TEXTS | _LARGE | _ODD, max_size=3) | _TEXTS | _LARGE | _ODD,
     "maxAttempts": _NUMBERS | _ODD,
     "backoff": st.fixed_dictionaries(
         {}, optional={"initial": _DURATIONS | _ODD, "factor": _NUMBERS | _ODD, "max": _DURATIONS}
@@ -76,6 +82,8 @@ def _bodies(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a spec of which at most two fields are unusual."""
     body: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_FINE))
     body |= draw(st.sampled_from([{"command": "x"}, {"argv": ["x", ""]}]))
+    if "argv" in body:
+        body.pop("shell", None)
     for field in draw(st.lists(st.sampled_from(sorted(_WILD)), max_size=2)):
         body[field] = draw(_WILD[field])
     return body
@@ -85,7 +93,7 @@ def _of_model(model: CommandSpec) -> Command:
     """Convert the model to what the worker reads."""
     fields: dict[str, Any] = {name: getattr(model, name) for name in Command.__struct_fields__}
     backoff: Any = model.backoff
-    fields["env"] = tuple(jobspec.Variable(one.name, one.value) for one in model.env)
+    fields["env"] = tuple(jobspec.Variable(one.name, one.value, one.from_env) for one in model.env)
     fields["backoff"] = jobspec.BackoffPolicy(backoff.initial, backoff.factor, backoff.max)
     return Command(**fields)
 

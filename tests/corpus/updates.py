@@ -14,6 +14,7 @@ _TWO_VALUES: Final[Mapping[str, Mapping[str, tuple[Any, Any]]]] = {
         "command": ("x", "y"),
         "argv": (["x"], ["x", "y"]),
         "env": ([{"name": "A", "value": "b"}], [{"name": "A", "value": "c"}]),
+        "shell": ("bash", ["bash", "-e", "-c"]),
         "workdir": ("/a", "/b"),
         "pool": ("fast", "slow"),
         "maxAttempts": (1, 2),
@@ -50,6 +51,10 @@ _TASKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 }
 
 
+UNRULED: Final = frozenset({"shell"})
+"""Fields of several types, which no rule can name; the controller ignores an edit of them."""
+
+
 @dataclass(frozen=True)
 class Update:
     """An object before and after; `refused` names the field that rejects the change."""
@@ -76,7 +81,7 @@ def updates() -> Iterator[Update]:
 
 def _of_fields(kind: str) -> Iterator[Update]:
     for field, values in _TWO_VALUES[kind].items():
-        refused = None if field in rules.EDITABLE else field
+        refused = None if field in {*rules.EDITABLE, *UNRULED} else field
         without = _spec(kind, field, None)
         one, other = (_spec(kind, field, value) for value in values)
         name = f"{kind}-{field}".lower()

@@ -45,13 +45,27 @@ def _claimed(**spec: Any) -> ClaimedJob:
 def test_stream_limit_is_that_of_the_spec_up_to_the_maximum(
     spec: dict[str, Any], limit: int
 ) -> None:
-    assert outcome.task_of(_claimed(**spec), "default").stream_limit_bytes == limit
+    assert outcome.task_of(_claimed(**spec), "default", {}).stream_limit_bytes == limit
 
 
 @pytest.mark.parametrize("wrong", [-1, "7", 1.5, True])
 def test_stream_limit_is_rejected_when_it_is_not_a_number_of_bytes(wrong: Any) -> None:
     with pytest.raises(ValueError, match="outputStreamBytes"):
-        outcome.task_of(_claimed(outputStreamBytes=wrong), "default")
+        outcome.task_of(_claimed(outputStreamBytes=wrong), "default", {})
+
+
+def test_shell_is_that_of_the_spec() -> None:
+    shells = [outcome.task_of(_claimed(**one), "default", {}).shell for one in (
+        {}, {"shell": "bash"}, {"shell": ["bash", "-e", "-c"]})]  # fmt: skip
+    assert shells == [("sh", "-c"), ("bash", "-c"), ("bash", "-e", "-c")]
+
+
+def test_variable_has_the_value_of_its_caller() -> None:
+    spec = {"env": [{"name": "A", "fromEnv": "B"}, {"name": "C", "value": "d"}]}
+    task = outcome.task_of(_claimed(**spec), "default", {"B": "secret", "C": "other"})
+    assert (task.environment["A"], task.environment["C"]) == ("secret", "d")
+    with pytest.raises(outcome.MissingVariableError, match=r"the variable B .* has no value"):
+        outcome.task_of(_claimed(**spec), "default", {"A": "x"})
 
 
 @pytest.mark.parametrize("value", [0, False, "", "ü\n", [1, {"a": None}], {"deep": [[[]]]}, 1.5])
@@ -96,7 +110,7 @@ def test_message_names_limit_and_peak_when_memory_ran_short() -> None:
     ended = protocol.Ended(
         "", "memory", None, 9, 0.0, 0.0, 300 * 2**20, 0, None, limit_bytes=512 * 2**20
     )
-    task = outcome.task_of(_claimed(), "default")
+    task = outcome.task_of(_claimed(), "default", {})
     end = outcome.judge_end(task, ended, b"out", b"", is_killed=False)
     assert end.message == (
         "the command was killed near the memory limit of 512 MiB that all commands of its "

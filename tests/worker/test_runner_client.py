@@ -110,7 +110,8 @@ async def test_message_names_the_workdir_when_it_does_not_exist(
 ) -> None:
     ended = await run_task(executor, make("true", workdir=workdir), discard)
     assert ended.reason is Reason.COMMAND_NOT_FOUND
-    assert re.search(rf"could not be started: its workdir '[^']*{workdir}': ", ended.message or "")
+    named = rf"could not be started: its folder, workdir '[^']*{workdir}': .*; create it"
+    assert re.search(named, ended.message or "")
 
 
 async def test_message_explains_when_the_arguments_are_too_long(

@@ -79,10 +79,11 @@ class AttemptRunner:
             self._end(running, outcome.refuse_claim(job, reason, message))
             return
         try:
-            task = outcome.task_of(job, session.pool)
-        except ValueError as error:
-            message = f"this worker cannot read the job's spec: {error}"
-            self._end(running, outcome.refuse_claim(job, Reason.COMMAND_NOT_FOUND, message))
+            task = outcome.task_of(job, session.pool, self._dependencies.variables(job))
+        except (ValueError, outcome.MissingVariableError) as error:
+            what = "this worker cannot read the job's spec: " * isinstance(error, ValueError)
+            reason = Reason.COMMAND_NOT_FOUND
+            self._end(running, outcome.refuse_claim(job, reason, f"{what}{error}"))
             return
         find_listener = self._dependencies.listener
         listener = find_listener and find_listener(job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ class AgentDependencies:
     rng: Rng
     listener: Callable[[ClaimedJob], OnOutput | None] | None = None
     """Returns what receives every byte of an attempt's output; None: nothing does."""
+    variables: Callable[[ClaimedJob], Mapping[str, str]] = lambda _: {}
+    """Returns the values for `fromEnv` of a job; only the process that submitted it has them."""
     metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
 
 

@@ -27,13 +27,14 @@ class CommandTask(msgspec.Struct, frozen=True):
 
     claim: ClaimId
     command: str | Sequence[str]
-    """A string is passed to `sh -c`; a sequence is executed without a shell."""
+    """A string is passed to the shell; a sequence is executed without one."""
     environment: Mapping[str, str]
     """The job's own variables and those of the attempt; the executor adds the rest."""
     output_limit_bytes: int
     """How much of the output is captured, head and tail together."""
     stream_limit_bytes: int = 0
     """How much of it the agent stores while it runs; the executor ignores it."""
+    shell: Sequence[str] = ("sh", "-c")
     inputs: Mapping[str, Any] | None = None
     workdir: str | None = None
     timeout: timedelta | None = None

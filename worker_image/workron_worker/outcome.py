@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Never
 
 import msgspec
 
 from workron.core import errors, retry_policy
 from workron.core.clock import Rng
-from workron.core.jobspec import OnLeaseLost
+from workron.core.jobspec import Command, OnLeaseLost
 from workron.core.states import Reason
 from workron.store.types import AttemptReport, ClaimedJob, Outcome
 from workron_runner.protocol import Ended, Refused
@@ -28,6 +28,10 @@ INPUTS_TOO_LARGE: Final = (
     "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
     " the path of a file"
 )
+
+
+class MissingVariableError(errors.InputError):
+    """This process has no value for a variable that the job takes from its caller."""
 
 
 class ResultError(errors.InputError):
@@ -137,24 +141,30 @@ def judge_refusal(task: CommandTask, refused: Refused) -> CommandEnd | StartErro
         return CommandEnd(is_killed=True, is_past_deadline=True)
     if refused.fault != "job":
         return StartError(f"this machine cannot start commands: {refused.message}")
-    first_word = "sh" if isinstance(task.command, str) else task.command[0]
-    path = refused.path or first_word
+    program = (task.shell if isinstance(task.command, str) else task.command)[0]
+    path = refused.path or program
     # The runner has resolved a relative workdir.
-    is_workdir = task.workdir and f"/{path}".endswith(f"/{task.workdir}")
-    prefix = "its workdir " if is_workdir else ""
-    message = f"the command could not be started: {prefix}{path!r}: {refused.message}"
+    if task.workdir and f"/{path}".endswith(f"/{task.workdir.rstrip('/')}"):
+        what = f"its folder, workdir {path!r}: {refused.message}; create it, or change workdir"
+    else:
+        what = "its shell " * isinstance(task.command, str) + f"{path!r}: {refused.message}"
+    message = f"the command could not be started: {what}"
     return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
 
 
-def task_of(claimed: ClaimedJob, pool: str) -> CommandTask:
-    """Return what to run; ValueError if the spec cannot be read."""
+def task_of(claimed: ClaimedJob, pool: str, variables: Mapping[str, str]) -> CommandTask:
+    """Return what to run, with `variables` for `fromEnv`.
+
+    ValueError if the spec cannot be read, MissingVariableError if a variable is not given.
+    """
     spec = claimed.spec.command
     return CommandTask(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
-        environment={**spec.environment, **_attempt_variables(claimed, pool)},
+        environment={**_own_variables(spec, variables), **_attempt_variables(claimed, pool)},
         output_limit_bytes=spec.output_limit_bytes,
         stream_limit_bytes=spec.output_stream_bytes,
+        shell=spec.shell_argv,
         inputs=claimed.inputs,
         workdir=spec.workdir,
         timeout=spec.timeout,
@@ -191,6 +201,20 @@ def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport
 def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptReport:
     """Report a claim that cannot be run."""
     return AttemptReport(claimed.job, *claimed.ref, Outcome.FAILED, reason, message)
+
+
+def _own_variables(spec: Command, variables: Mapping[str, str]) -> dict[str, str]:
+    values = {}
+    for variable in spec.env:
+        name = variable.from_env
+        if name is not None and name not in variables:
+            raise MissingVariableError(
+                f"the variable {name} (env[].fromEnv) has no value in this worker: only the"
+                " `workron run` that submitted the job has it; repeat that command, and let no"
+                " other worker take jobs of this pool from the store"
+            )
+        values[variable.name] = variable.value if name is None else variables[name]
+    return values
 
 
 def _attempt_variables(claimed: ClaimedJob, pool: str) -> dict[str, str]:

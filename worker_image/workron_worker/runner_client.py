@@ -68,7 +68,7 @@ def encode_start(task: CommandTask, grace_seconds: float, *, is_streamed: bool) 
     command, timeout = task.command, task.timeout
     fields = {
         "claim": task.claim.hex,
-        "argv": ["sh", "-c", command] if isinstance(command, str) else command,
+        "argv": [*task.shell, command] if isinstance(command, str) else command,
         "environment": task.environment,
         "inputs": json.dumps(task.inputs, ensure_ascii=False) if task.inputs else "{}",
         "output_limit_bytes": task.output_limit_bytes,

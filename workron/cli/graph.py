@@ -68,7 +68,8 @@ def _exists(path: str) -> bool:
 def _from_file(path: str) -> Sequence[Sequence[drawing.TaskBox]]:
     with gc_tuning.paused_collection():
         manifests = manifest_files.manifests([path])
-        submit.plan(manifest_files.resolve_workdirs(manifests), system_clock.RNG)
+        local = manifest_files.resolve_workdirs(manifests)
+        submit.plan(local, system_clock.RNG, has_caller=True)
     resources = [manifest.resource for manifest in manifests]
     drawn = [_boxes(one.spec) for one in resources if isinstance(one, Workflow)]
     jobs = [one for one in resources if isinstance(one, Job)]

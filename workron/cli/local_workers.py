@@ -24,7 +24,7 @@ from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workron.store.api import Store, WorkerStore
     from workron.store.types import ClaimedJob, Session
@@ -63,7 +63,7 @@ def require_temporary_folder() -> None:
 class LocalWorkers:
     """The agents of this process and their executor."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but three are optional
         self,
         store: WorkerStore,
         executor: RunnerExecutor,
@@ -71,6 +71,7 @@ class LocalWorkers:
         *,
         config: AgentConfig | None = None,
         listener: Callable[[ClaimedJob], OnOutput | None] | None = None,
+        variables: Callable[[ClaimedJob], Mapping[str, str]] = lambda _: {},
         metrics: WorkerMetrics | None = None,
     ) -> None:
         self._boot = executor.boot
@@ -83,6 +84,7 @@ class LocalWorkers:
             clock=system_clock.CLOCK,
             rng=system_clock.RNG,
             listener=listener,
+            variables=variables,
             metrics=metrics or WorkerMetrics(),
         )
         self._agents: list[Agent] = []

@@ -6,40 +6,46 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from workron.cli import gc_tuning, system_clock
+from workron.cli import command_specs, gc_tuning, system_clock
 from workron.core import errors, formats, trace_context
 from workron.core.manifest import load
-from workron.core.model.job import CommandSpec, Job
-from workron.core.model.workflow import Workflow
 from workron.scheduling import submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from workron.cli.caller_environment import CallerEnvironment
     from workron.core.manifest.load import Manifest
+    from workron.core.model.job import CommandSpec
     from workron.scheduling.submit import Request
 
-
-_CommandSpec = TypeVar("_CommandSpec", bound=CommandSpec)
 
 _STDIN: Final = "-"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def request(
-    paths: Sequence[str], namespace: str | None = None, *, is_local: bool = False
+    paths: Sequence[str],
+    namespace: str | None = None,
+    *,
+    is_local: bool = False,
+    caller: CallerEnvironment | None = None,
 ) -> Request:
     """Read and plan the files; TRACEPARENT of this process becomes the parent of their traces.
 
-    If they run on this machine, a relative workdir is resolved from the folder of its file.
+    If they run on this machine, a relative workdir is resolved from the folder of its file. With
+    `caller`, they run in this process, and it must have each variable that they take.
     """
     with gc_tuning.paused_collection():
         found = manifests(paths, namespace)
         if is_local:
             found = resolve_workdirs(found)
-        planned = submit.plan(found, system_clock.RNG)
+        if caller is not None:
+            found = caller.add_to(found)
+            caller.require_values(found)
+        planned = submit.plan(found, system_clock.RNG, has_caller=is_local)
         return planned.within(os.environ.get(trace_context.TRACEPARENT))
 
 
@@ -72,22 +78,10 @@ def _load(path: str) -> load.ManifestSource:
 
 def resolve_workdirs(found: Iterable[Manifest]) -> list[Manifest]:
     """Return the manifests with absolute workdirs; a relative one begins in the file's folder."""
-    return [_with_absolute_workdirs(one) for one in found]
+    return [command_specs.replaced(one, _resolved) for one in found]
 
 
-def _with_absolute_workdirs(manifest: Manifest) -> Manifest:
-    resource = manifest.resource
-    if isinstance(resource, Job):
-        update: dict[str, Any] = {"spec": _resolved(resource.spec, manifest)}
-    elif isinstance(resource, Workflow):
-        tasks = tuple(_resolved(task, manifest) for task in resource.spec.tasks)
-        update = {"spec": resource.spec.model_copy(update={"tasks": tasks})}
-    else:
-        return manifest
-    return dataclasses.replace(manifest, resource=resource.model_copy(update=update))
-
-
-def _resolved(spec: _CommandSpec, manifest: Manifest) -> _CommandSpec:
+def _resolved(spec: CommandSpec, manifest: Manifest) -> CommandSpec:
     if spec.workdir is None or spec.workdir.startswith("/"):
         return spec
     workdir = str(_folder_of(manifest) / spec.workdir)

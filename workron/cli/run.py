@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -26,6 +27,7 @@ from workron.cli import (
     summary,
     system_clock,
 )
+from workron.cli.caller_environment import CallerEnvironment
 from workron.cli.local_workers import LocalWorkers
 from workron.cli.options import OutputFormat
 from workron.cli.output import OutputDir
@@ -44,6 +46,7 @@ from workron_worker.runner_client import RunnerExecutor
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from workron.cli.caller_environment import RunVariables
     from workron.cli.progress import RunSnapshot
     from workron.scheduling.submit import Request
     from workron.store.api import Store
@@ -77,13 +80,22 @@ class RunSettings:
         self.say(_NOT_RESUMABLE if connect.is_memory(self.store) else _RESUMABLE)
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 - one for each option
     paths: options.Files,
     store: Annotated[str, options.store_option(callback=options.check_store_url)] = "memory:",
     namespace: options.FileNamespace = None,
     slots: options.Slots = None,
     output_dir: Annotated[
         Path | None, typer.Option(help="Write the output of each job to a file in this folder.")
+    ] = None,
+    env_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Pass the variables of this file, with lines NAME=VALUE, to all commands; the"
+            " store does not keep their values.",
+            show_default=False,
+        ),
     ] = None,
     output: options.Output = OutputFormat.TABLE,
 ) -> None:
@@ -104,17 +116,18 @@ def run(
         console=Console(stderr=output is OutputFormat.JSON, highlight=False),
         is_json=output is OutputFormat.JSON,
     )
-    request = manifest_files.request(paths, namespace, is_local=True)
+    caller = CallerEnvironment.read(env_file or (), os.environ)
+    request = manifest_files.request(paths, namespace, is_local=True, caller=caller)
     if not request.plans:
         raise errors.InputError("these files contain no Job and no Workflow: nothing to run")
     local_workers.require_temporary_folder()
     # Output that has arrived is written to its files however the run ends.
     with settings.output_dir or contextlib.nullcontext():
-        code = asyncio.run(_run(request, settings))
+        code = asyncio.run(_run(request, settings, caller.of_runs(request)))
     raise typer.Exit(code)
 
 
-async def _run(request: Request, settings: RunSettings) -> int:
+async def _run(request: Request, settings: RunSettings, variables: RunVariables) -> int:
     if connect.is_memory(settings.store):
         submit.refuse_missing_upstreams(request.plans)
     async with opened_for_run(settings.store) as store:
@@ -126,7 +139,7 @@ async def _run(request: Request, settings: RunSettings) -> int:
         for line in await submit.missing_upstream_notes(store, request.plans):
             settings.note(line)
         before, began = feed.ended, system_clock.CLOCK.monotonic()
-        snapshot, exit_code = await _run_workers(store, request, feed, settings)
+        snapshot, exit_code = await _run_workers(store, request, feed, settings, variables)
         seconds = system_clock.CLOCK.monotonic() - began
         await summary.print_summary(settings.console, store, snapshot.runs, seconds, before)
         await _write_results(store, feed, snapshot, settings)
@@ -161,7 +174,7 @@ async def _submit(store: Store, request: Request, settings: RunSettings) -> RunF
 
 
 async def _run_workers(
-    store: Store, request: Request, feed: RunFeed, settings: RunSettings
+    store: Store, request: Request, feed: RunFeed, settings: RunSettings, variables: RunVariables
 ) -> tuple[RunSnapshot, int | None]:
     output_dir = settings.output_dir
     if output_dir is not None:
@@ -173,6 +186,7 @@ async def _run_workers(
         RunnerExecutor(grace=system_clock.KILL_GRACE, boot=boot),
         settings.slots,
         listener=output_dir.listener if output_dir else None,
+        variables=variables,
     )
     with contextlib.closing(workers):
         pools = sorted(request.wanted_pools)

@@ -42,6 +42,10 @@ OUTPUT_LIMIT: Final = Bounds(ge=0, le=OUTPUT_BYTES)
 OUTPUT_STREAM: Final = Bounds(ge=0, le=payloads.MAX_STREAM_BYTES)
 MAX_ARGUMENTS: Final = 10_000
 MAX_ENV_VARS: Final = 1000
+SHELL_WORDS: Final = Bounds(ge=2, le=100)
+SHELL_PROGRAM: Final = formats.TextFormat(
+    "a program without arguments; to pass some, write a list such as [bash, -e, -c]", 4095, r"\S+"
+)
 
 
 class Overlap(StrEnum):
@@ -66,16 +70,21 @@ class PositiveDuration(Duration):
     """A duration that is not zero."""
 
 
-class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An environment variable."""
+class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An environment variable: its value, or the variable of the caller that has the value."""
 
     name: str
     value: str = ""
+    from_env: str | None = None
 
     def __post_init__(self) -> None:
-        """Check both texts."""
+        """Check the texts."""
         _check_text("name", self.name, formats.ENV_NAME)
         _check_text("value", self.value, formats.ENV_VALUE)
+        if self.from_env is not None:
+            _check_text("fromEnv", self.from_env, formats.ENV_NAME)
+            if self.value:
+                raise ValueError("has both value and fromEnv; set one of them")
 
 
 class BackoffPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +104,7 @@ class Command(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a spec that a worker needs; exactly one of `command` and `argv` is set."""
 
     command: str | None = None
+    shell: str | tuple[str, ...] | None = None
     argv: Annotated[tuple[str, ...], Meta(max_length=MAX_ARGUMENTS)] | None = None
     env: Annotated[tuple[Variable, ...], Meta(max_length=MAX_ENV_VARS)] = ()
     workdir: str | None = None
@@ -113,15 +123,39 @@ class Command(msgspec.Struct, frozen=True, rename="camel"):
             _check_text("command", self.command, formats.COMMAND)
         for number, argument in enumerate(self.argv or ()):
             _check_text(f"argv[{number}]", argument, formats.ARGUMENT)
+        if self.shell is not None:
+            try:
+                read_shell(self.shell)
+            except ValueError as error:
+                raise ValueError(f"shell: {error}") from None
         if self.workdir is not None:
             _check_text("workdir", self.workdir, formats.PATH)
-        if len(self.environment) < len(self.env):
+        if len({variable.name for variable in self.env}) < len(self.env):
             raise ValueError("env: a variable is given twice; give it once")
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The values of the variables by name."""
-        return {variable.name: variable.value for variable in self.env}
+    def shell_argv(self) -> tuple[str, ...]:
+        """The program that runs `command`, with the arguments before it."""
+        return self.shell if isinstance(self.shell, tuple) else (self.shell or "sh", "-c")
+
+
+def read_shell(value: object) -> str | tuple[str, ...]:
+    """Read the field `shell` of a manifest; ValueError says what is wrong with it."""
+    if isinstance(value, str):
+        if problem := SHELL_PROGRAM.problem(value):
+            raise ValueError(problem)
+        return value
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise ValueError("must be the name of a program, or a list of texts: [bash, -e, -c]")
+    if not SHELL_WORDS["ge"] <= len(value) <= SHELL_WORDS["le"]:
+        raise ValueError(
+            f"must be a list of {SHELL_WORDS['ge']} to {SHELL_WORDS['le']} texts: the program and"
+            " its arguments, to which the command is added, such as [bash, -e, -c]"
+        )
+    for number, word in enumerate(value):
+        if problem := (formats.ARGUMENT if number else SHELL_PROGRAM).problem(word):
+            raise ValueError(f"[{number}]: {problem}")
+    return tuple(value)
 
 
 def _check_text(field: str, value: str, wanted: formats.TextFormat) -> None:
@@ -178,6 +212,8 @@ def read(body: Mapping[str, Any]) -> Command:
         raise ValueError("set exactly one of command and argv")
     if command.argv is not None and not "".join(command.argv[:1]).strip():
         raise ValueError("argv[0], the program, is blank")
+    if command.argv is not None and command.shell is not None:
+        raise ValueError("has shell, but argv runs without a shell; remove one of them")
     if both := sorted(set(command.retry_on) & set(command.fail_on)):
         raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
     return command

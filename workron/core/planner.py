@@ -110,8 +110,11 @@ MAX_EDGES: Final = 2_000_000
 _CACHED_TERMS: Final = 64
 
 
-def plan_job(job: Job, uid: UUID) -> Plan:
-    """Plan a Job; SpecError if it depends on itself or has a relative workdir."""
+def plan_job(job: Job, uid: UUID, *, has_caller: bool = False) -> Plan:
+    """Plan a Job; SpecError if it depends on itself or needs the machine of its caller.
+
+    With `has_caller`, the process that submits it also runs it, and has the values for `fromEnv`.
+    """
     identity = _identity(job, uid)
     outside = [ExternalDependency(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
     for at, up in enumerate(outside):
@@ -120,8 +123,7 @@ def plan_job(job: Job, uid: UUID) -> Plan:
                 f"Job {up.name!r} depends on itself; remove that dependency",
                 *("spec", "dependsOn", at),
             )
-    if job.spec.workdir is not None:
-        _check_workdir(job.spec.workdir, "spec")
+    _check_command(job.spec, "spec", has_caller=has_caller)
     ups = len(outside)
     return _plan(
         job,
@@ -134,8 +136,8 @@ def plan_job(job: Job, uid: UUID) -> Plan:
     )
 
 
-def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
-    """Plan a Workflow; SpecError if its tasks do not form a DAG or have relative workdirs."""
+def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) -> Plan:
+    """Plan a Workflow; SpecError if its tasks do not form a DAG or need their caller's machine."""
     identity, tasks = _identity(workflow, uid), workflow.spec.tasks
     try:
         _check_edge_count(tasks)
@@ -145,8 +147,7 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
     for at, task in enumerate(tasks):
-        if task.workdir is not None:
-            _check_workdir(task.workdir, "spec", "tasks", at)
+        _check_command(task, "spec", "tasks", at, has_caller=has_caller)
     nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
     for place in places.values():
         condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
@@ -166,13 +167,21 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     )
 
 
-def _check_workdir(workdir: str, *path: str | int) -> None:
-    if not workdir.startswith("/"):
+def _check_command(spec: CommandSpec, *path: str | int, has_caller: bool) -> None:
+    if spec.workdir is not None and not spec.workdir.startswith("/"):
         raise errors.SpecError(
-            f"the workdir {formats.quoted(workdir)} is relative; only `workron run` resolves it,"
-            " from the folder of the file: write an absolute path",
+            f"the workdir {formats.quoted(spec.workdir)} is relative; only `workron run` resolves"
+            " it, from the folder of the file: write an absolute path",
             *(*path, "workdir"),
         )
+    for at, variable in enumerate(() if has_caller else spec.env):
+        if variable.from_env is not None:
+            raise errors.SpecError(
+                f"fromEnv takes {variable.from_env} from the environment of `workron run` and works"
+                " only there; write a value, or set the variable where the worker runs: in env of"
+                " the WorkerPool, from a Secret",
+                *(*path, "env", at, "fromEnv"),
+            )
 
 
 def _identity(resource: Job | Workflow, uid: UUID) -> Identity:

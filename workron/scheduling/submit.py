@@ -89,8 +89,11 @@ class Submission(NamedTuple):
         return self.effect not in {SubmitEffect.CREATED, SubmitEffect.CANCELLED}
 
 
-def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
-    """Check all manifests; ManifestError names every one whose tasks do not form a DAG."""
+def plan(manifests: Iterable[Manifest], rng: Rng, *, has_caller: bool = False) -> Request:
+    """Check all manifests; ManifestError names every one whose tasks do not form a DAG.
+
+    With `has_caller`, this process also runs the jobs, and has the values for `fromEnv`.
+    """
     plans: list[Plan] = []
     cancelled: set[UUID] = set()
     pools: set[tuple[str, str]] = set()
@@ -104,9 +107,9 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
         uid = ids.mint_uuid(rng)
         try:
             if isinstance(resource, Job):
-                plans.append(planner.plan_job(resource, uid))
+                plans.append(planner.plan_job(resource, uid, has_caller=has_caller))
             else:
-                plans.append(planner.plan_workflow(resource, uid))
+                plans.append(planner.plan_workflow(resource, uid, has_caller=has_caller))
         except errors.SpecError as error:
             problems.append(f"{manifest.place(*error.path)}: {error}")
             continue

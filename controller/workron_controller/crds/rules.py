@@ -59,6 +59,11 @@ _OWN_VARIABLES: Final = ValidationRule(
     "names in WORKRON_ are reserved: Workron sets them for each attempt",
     "env",
 )
+_NO_CALLER: Final = ValidationRule(
+    "!has(self.env) || self.env.all(one, !has(one.fromEnv))",
+    "fromEnv works only in `workron run`; write a value, or set the variable in env of the pool",
+    "env",
+)
 RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = {
     "JobSpec": (
         _ONE_COMMAND,
@@ -74,6 +79,7 @@ RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = {
             "failOn",
         ),
         _OWN_VARIABLES,
+        _NO_CALLER,
         _positive_duration("timeout", _NO_LIMIT),
         _positive_duration("deadline", _NO_LIMIT),
         _irrevocable("cancel"),

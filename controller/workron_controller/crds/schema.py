@@ -16,6 +16,7 @@ from workron_controller.crds.kinds import CustomResourceKind
 
 Schema = dict[str, Any]
 
+_ANY_INT: Final = "x-kubernetes-int-or-string"
 _KEPT: Final[tuple[str, ...]] = (
     "description",
     "type",
@@ -31,11 +32,15 @@ _KEPT: Final[tuple[str, ...]] = (
     "maxProperties",
     "anyOf",
     "required",
-    "x-kubernetes-int-or-string",
+    _ANY_INT,
 )
 _NULL: Final = {"type": "null"}
-_NO_CONTAINER: Final = {"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0}
-"""Excludes lists and mappings: none can satisfy both bounds, and scalars ignore them."""
+_EXCLUSIONS: Final[Mapping[frozenset[str], Mapping[str, int]]] = {
+    frozenset({"array"}): {"minItems": 1, "maxItems": 0},
+    frozenset({"object"}): {"minProperties": 1, "maxProperties": 0},
+    frozenset({"integer", "number"}): {"minimum": 1, "maximum": 0},
+}
+"""Bounds that exclude all values of some types: none can satisfy both, and others ignore them."""
 
 _WITHOUT_DEFAULTS: Final = frozenset({"Task", "JobStatus", "WorkflowStatus", "WorkerPoolStatus"})
 """The API server stores defaults in every object. Ten thousand tasks with all defaults would be too
@@ -59,8 +64,8 @@ class Inliner:
         made = {key: schema[key] for key in _KEPT if key in schema}
         if "const" in schema:
             made["enum"] = [schema["const"]]
-        if "anyOf" in schema and "x-kubernetes-int-or-string" not in schema:
-            made = _any_scalar(made)
+        if "anyOf" in schema and _ANY_INT not in schema:
+            made = _any_type(made)
         if "properties" in schema:
             made["properties"] = {
                 name: self._field(one) for name, one in schema["properties"].items()
@@ -104,17 +109,28 @@ def _without_null(schema: Schema) -> Schema:
     return {**one, **{key: value for key, value in schema.items() if key != "anyOf"}}
 
 
-def _any_scalar(made: Schema) -> Schema:
-    """Return a schema for strings, numbers and booleans, for which the cluster has no type.
+def _any_type(made: Schema) -> Schema:
+    """Return a schema for values of several types, for which the cluster has no type.
 
     It accepts unknown values, and each bound still applies to the values of its type. It accepts
     null, too: the server stores a null anyway, and where the schema forbids one, the server cannot
-    evaluate rules on that object any more.
+    evaluate rules on that object any more. It accepts booleans, and a list of anything: only the
+    models check these.
     """
-    bounds = {key: value for one in made["anyOf"] for key, value in one.items() if key != "type"}
+    no_bounds = {"type", "items"}
+    bounds = {
+        key: value for one in made["anyOf"] for key, value in one.items() if key not in no_bounds
+    }
+    types = {one["type"] for one in made["anyOf"]}
+    for excluded, impossible in _EXCLUSIONS.items():
+        bounds |= {} if types & excluded else impossible
     rest = {key: value for key, value in made.items() if key != "anyOf"}
-    anything = {"nullable": True, "x-kubernetes-preserve-unknown-fields": True}
-    return rest | bounds | _NO_CONTAINER | anything
+    return rest | bounds | {"nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _ruled_fields(spec: Schema) -> list[str]:
+    """Return the fields that a rule can name: CEL sees none for which the cluster has no type."""
+    return [name for name, field in spec["properties"].items() if {"type", _ANY_INT} & field.keys()]
 
 
 def _name(schema: Schema) -> str | None:
@@ -166,7 +182,7 @@ def _schema(kind: CustomResourceKind) -> Schema:
     required = [name for name in schema["required"] if name != "metadata"]
     spec = inliner.record(f"{kind.name}Spec")
     if kind.is_immutable:
-        immutable = rules.as_schema(rules.immutable(kind.name, spec["properties"]))
+        immutable = rules.as_schema(rules.immutable(kind.name, _ruled_fields(spec)))
         spec["x-kubernetes-validations"] += immutable["x-kubernetes-validations"]
     if "spec" not in required:
         spec["default"] = schema_defaults(spec)

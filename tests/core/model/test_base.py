@@ -55,5 +55,5 @@ def test_manifest_has_its_kind_when_it_was_not_set() -> None:
 
 
 def test_field_names_include_manifest_and_attribute_names() -> None:
-    assert base.field_names(EnvVar) == {"name", "value"}
+    assert base.field_names(EnvVar) == {"name", "value", "from_env", "fromEnv"}
     assert {"maxAttempts", "max_attempts"} <= base.field_names(JobSpec)

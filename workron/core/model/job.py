@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
+from workron.core import jobspec
 from workron.core.jobspec import (
     BACKOFF_FACTOR,
     DEFAULTS,
@@ -47,7 +48,41 @@ class EnvVar(base.Record):
         description="Name of the variable. Names that begin with WORKRON_ are reserved."
     )
     value: EnvValue = Field("", description="Value, used as written; nothing is substituted.")
+    from_env: EnvName | None = Field(
+        None,
+        description="Takes the value from this variable in the environment of `workron run`, or in"
+        " its --env-file. The value is never stored. `workron submit` and a cluster reject it.",
+    )
 
+    @model_validator(mode="after")
+    def _has_one_value(self) -> Self:
+        if self.value and self.from_env is not None:
+            raise ValueError("has both value and fromEnv; set one of them")
+        return self
+
+
+Shell = Annotated[
+    str | tuple[str, ...],
+    PlainValidator(jobspec.read_shell),
+    PlainSerializer(lambda shell: shell if isinstance(shell, str) else list(shell)),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "string",
+                    "pattern": f"^({jobspec.SHELL_PROGRAM.pattern})$",
+                    "maxLength": jobspec.SHELL_PROGRAM.limit,
+                },
+                {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": jobspec.SHELL_WORDS["ge"],
+                    "maxItems": jobspec.SHELL_WORDS["le"],
+                },
+            ]
+        }
+    ),
+]
 
 ExitCodes = Annotated[base.ListOf[ExitCode], Field(max_length=EXIT_CODE["le"])]
 
@@ -68,7 +103,13 @@ class CommandSpec(base.Record):
     """A command and how to run it."""
 
     command: Command | None = Field(
-        None, description="Command line, run by `sh -c` as written. Set either command or argv."
+        None,
+        description="Command line, run by the shell as written. Set either command or argv.",
+    )
+    shell: Shell | None = Field(
+        None,
+        description="Program that runs `command`: a name such as bash, called with -c, or a list of"
+        " the program and its arguments, to which the command is added. Default: sh.",
     )
     argv: base.ListOf[Argument] | None = Field(
         None,
@@ -129,6 +170,8 @@ class CommandSpec(base.Record):
             raise ValueError("set exactly one of command and argv")
         if self.argv is not None and not self.argv[0].strip():
             raise ValueError("argv[0], the program, is blank")
+        if self.argv is not None and self.shell is not None:
+            raise ValueError("has shell, but argv runs without a shell; remove one of them")
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,39 @@
+"""The commands of a manifest: the spec of a Job, and each task of a Workflow."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from workron.core.manifest.load import Manifest
+    from workron.core.manifest.problems import Path
+    from workron.core.model.job import CommandSpec
+
+
+def commands(manifest: Manifest) -> Iterator[tuple[Path, CommandSpec]]:
+    """Return each command with its path in the manifest."""
+    resource = manifest.resource
+    if isinstance(resource, Job):
+        yield ("spec",), resource.spec
+    elif isinstance(resource, Workflow):
+        for at, task in enumerate(resource.spec.tasks):
+            yield ("spec", "tasks", at), task
+
+
+def replaced(manifest: Manifest, change: Callable[[Any, Manifest], Any]) -> Manifest:
+    """Return the manifest with each command changed."""
+    resource = manifest.resource
+    if isinstance(resource, Job):
+        update: dict[str, Any] = {"spec": change(resource.spec, manifest)}
+    elif isinstance(resource, Workflow):
+        tasks = tuple(change(task, manifest) for task in resource.spec.tasks)
+        update = {"spec": resource.spec.model_copy(update={"tasks": tasks})}
+    else:
+        return manifest
+    return dataclasses.replace(manifest, resource=resource.model_copy(update=update))
