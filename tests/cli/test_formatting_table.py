@@ -2,14 +2,13 @@
 
 import pytest
 
-from workron.cli import formatting
-from workron.core.states import State
+from workron.cli.table import Table
 
-COLOURS = {State.FAILED: "red"}
+COLOURS = {"Failed": "red"}
 
 
 def test_columns_are_as_wide_as_their_widest_word(capsys: pytest.CaptureFixture[str]) -> None:
-    formatting.print_table(["NAME", "N", "WHY"], [["flow", "", "bad"], ["ü", "1,000", ""]], COLOURS)
+    Table(["NAME", "N", "WHY"], COLOURS).print([["flow", "", "bad"], ["ü", "1,000", ""]])
     assert capsys.readouterr().out.splitlines() == [
         "NAME   N       WHY",
         "flow           bad",
@@ -18,7 +17,7 @@ def test_columns_are_as_wide_as_their_widest_word(capsys: pytest.CaptureFixture[
 
 
 def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    formatting.print_table(["A", "B"], [["日本", "x"], ["abc", "y"]], COLOURS)
+    Table(["A", "B"], COLOURS).print([["日本", "x"], ["abc", "y"]])
     assert capsys.readouterr().out.splitlines() == ["A      B", "日本   x", "abc    y"]
 
 
@@ -28,7 +27,7 @@ def test_states_have_colors_and_columns_stay_aligned_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    formatting.print_table(["STATUS", "WHY"], [["Failed", "it is bad"], ["Running", "x"]], COLOURS)
+    Table(["STATUS", "WHY"], COLOURS).print([["Failed", "it is bad"], ["Running", "x"]])
     assert capsys.readouterr().out.splitlines() == [
         "\x1b[2mSTATUS    WHY\x1b[0m",
         "\x1b[31mFailed\x1b[0m    it is bad",
@@ -37,5 +36,19 @@ def test_states_have_colors_and_columns_stay_aligned_on_a_terminal(
 
 
 def test_long_line_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    formatting.print_table(["NAME"], [["x" * 500]], COLOURS)
+    Table(["NAME"], COLOURS).print([["x" * 500]])
     assert capsys.readouterr().out.splitlines()[1] == "x" * 500
+
+
+def test_later_lines_keep_the_columns_and_have_no_heading(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = Table(["NAME", "N"], COLOURS)
+    for rows in ([["short", "1"]], [["much-longer", "2"]], [["x", "3"]]):
+        table.print(rows)
+    assert capsys.readouterr().out.splitlines() == [
+        "NAME    N",
+        "short   1",
+        "much-longer   2",
+        "x             3",
+    ]

@@ -1,9 +1,12 @@
 """`workron describe` of a job or a workflow."""
 
+import json
 import os
 import pathlib
 import re
 import signal
+
+import yaml
 
 from tests.cli.conftest import Call, Start, Write
 
@@ -40,7 +43,7 @@ def test_describe_marks_the_output_when_it_is_cut(call: Call, write: Write, url:
         call("run", write(name, command=f"{command} | tr '\\0' x"), "--store", url)
     few, many, wide = (call("describe", one, "--store", url).out for one in ("few", "many", "wide"))
     assert "Output\n  | 1\n" in few
-    assert "Output  last lines; `workron output` prints all\n  | 2\n" in many
+    assert "Output  last lines; `workron logs` prints all\n  | 2\n" in many
     assert "Output  last lines" in wide
 
 
@@ -103,3 +106,24 @@ def test_describe_of_a_workflow_counts_its_jobs(call: Call, done: str) -> None:
     out = call("describe", "flow", "--store", done).out
     assert "Jobs       4: 3 succeeded, 1 failed" in out
     assert "  flow/bad  Failed  the command ended with exit code 9" in out
+
+
+def test_describe_prints_the_object_with_its_attempts_when_json_is_requested(
+    call: Call, done: str
+) -> None:
+    found = json.loads(call("describe", "flow/bad", "-o", "json", "--store", done).out)
+    status = found["status"]
+    assert (found["metadata"]["name"], status["exitCode"]) == ("flow.bad", 9)
+    [attempt] = status["history"]
+    assert (attempt["attempt"], attempt["outcome"], attempt["exitCode"]) == (1, "Failed", 9)
+    assert status["why"] == ["the command ended with exit code 9 (ExitCode)"]
+    one = json.loads(call("describe", "flow/one", "-o", "json", "--store", done).out)
+    assert one["status"]["result"] == {"a": [True, None]}
+
+
+def test_describe_prints_counts_of_groups_when_yaml_is_requested(call: Call, done: str) -> None:
+    array = yaml.safe_load(call("describe", "flow/many", "-o", "yaml", "--store", done).out)
+    assert (array["kind"], array["status"]["jobs"]["succeeded"]) == ("Array", 2)
+    flow = yaml.safe_load(call("describe", "flow", "-o", "yaml", "--store", done).out)
+    assert (flow["kind"], flow["status"]["jobs"]["total"]) == ("Workflow", 4)
+    assert flow["status"]["why"] == ["one of its jobs failed"]

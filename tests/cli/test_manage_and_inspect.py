@@ -260,6 +260,40 @@ def test_job_is_found_when_its_namespace_is_part_of_the_name(
     assert "job/hello Cancelled" in call("wait", "team/hello", "--store", url).out
 
 
+@pytest.mark.parametrize("name", ["flow.many.1", "job/flow.many.1", "default/flow.many.1"])
+def test_job_is_found_by_its_name_as_an_object(call: Call, done: str, name: str) -> None:
+    assert call("output", name, "--store", done).out == "1\n"
+
+
+def test_run_is_preferred_when_a_task_has_its_name_as_an_object(
+    call: Call, write: Write, done: str
+) -> None:
+    call("submit", write("flow.many"), "--store", done)
+    assert re.search(r"Kind +Job\n", call("describe", "flow.many", "--store", done).out)
+    for name in ("flow.many.1", "flow/many"):
+        assert re.search(r"Kind .* of Workflow", call("describe", name, "--store", done).out)
+    assert call("get", "workflow/flow.many", "--store", done).code == 4
+
+
+def test_job_is_found_by_its_id_in_any_namespace(call: Call, write: Write, done: str) -> None:
+    call("submit", write("hello"), "-n", "team", "--store", done)
+    items = call("get", "flow", "-o", "wide", "--store", done).out.splitlines()
+    ids = {line.split()[0]: re.findall(r" (\d{10,}) ", line)[0] for line in items[1:]}
+    assert call("output", ids["flow/many/1"], "--store", done).out == "1\n"
+    assert call("wait", ids["workflow/flow"], "--store", done).out.startswith("workflow/flow ")
+    [line] = call("get", "-n", "team", "-o", "wide", "--store", done).out.splitlines()[1:]
+    [other] = re.findall(r" (\d{10,}) ", line)
+    assert call("cancel", other, "--store", done).out == "job/hello cancelled\n"
+    result = call("cancel", ids["flow/bad"], "--store", done)
+    assert result.code == 2
+    assert "is a part of Workflow 'flow'; this command needs the whole" in result.err
+
+
+@pytest.mark.parametrize("name", ["12345", "9" * 30])
+def test_exit_code_is_4_when_no_job_has_the_id(call: Call, done: str, name: str) -> None:
+    assert call("describe", name, "--store", done).code == 4
+
+
 def test_task_is_preferred_when_a_namespace_has_the_name_of_the_workflow(
     call: Call, write: Write, done: str
 ) -> None:

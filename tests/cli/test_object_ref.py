@@ -3,7 +3,6 @@
 import pytest
 
 from workron.cli import object_ref
-from workron.cli.object_ref import Reading
 from workron.core import errors
 from workron.core.plan import Kind
 
@@ -17,9 +16,23 @@ from workron.core.plan import Kind
         ("team/etl/load", None, [("team", "etl", "load", None)]),
         ("team/etl/load/3", None, [("team", "etl", "load", 3)]),
         ("job/hello", Kind.JOB, [("here", "hello", None, None)]),
-        ("job/team/a.b", Kind.JOB, [("here", "team", "a.b", None), ("team", "a.b", None, None)]),
+        (
+            "job/team/a.b",
+            Kind.JOB,
+            [("here", "team", "a.b", None), ("team", "a.b", None, None), ("team", "a", "b", None)],
+        ),
         ("WORKFLOW/etl", Kind.WORKFLOW, [("here", "etl", None, None)]),
         ("job", None, [("here", "job", None, None)]),
+        ("etl.load", None, [("here", "etl.load", None, None), ("here", "etl", "load", None)]),
+        (
+            "a.etl.load.3",
+            None,
+            [
+                ("here", "a.etl.load.3", None, None),
+                ("here", "a.etl", "load", 3),
+                ("here", "a.etl.load", "3", None),
+            ],
+        ),
     ],
 )
 def test_reference_is_parsed(
@@ -27,7 +40,8 @@ def test_reference_is_parsed(
 ) -> None:
     wanted = object_ref.parse(text)
     assert wanted.kind is kind
-    assert list(wanted.readings("here")) == [Reading(*one) for one in readings]
+    found = [(one.namespace, one.name, one.task, one.index) for one in wanted.readings("here")]
+    assert found == readings
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
         "submit": CommandEntry("manage", "Submit jobs to a store; workers run them."),
     },
     "Jobs and workflows in a store": {
-        "get": CommandEntry("inspect", "List jobs and workflows."),
-        "describe": CommandEntry("inspect", "Show one job and why it is in its state."),
+        "get": CommandEntry("listing", "List jobs and workflows."),
+        "describe": CommandEntry("describe", "Show one job and why it is in its state."),
         "logs": CommandEntry("logs", "Print the output of a job."),
         "output": CommandEntry("logs", "Another name of logs.", "logs"),
         "wait": CommandEntry("manage", "Wait until jobs and workflows have ended."),

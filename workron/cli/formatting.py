@@ -1,4 +1,4 @@
-"""Terminal output that all commands share: jobs, durations, reasons, tables, and raw job output.
+"""Terminal output that all commands share: jobs, durations, reasons, objects, and raw job output.
 
 Output of a job goes unchanged to a pipe. On a terminal, `open_sink` removes control sequences,
 also those that arrive in two pieces, so that no job can move the cursor or set the title.
@@ -14,9 +14,6 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
-from rich import cells
-from rich.console import Console
-from rich.text import Text
 
 from workron.core import printable
 from workron.core.plan import Kind
@@ -129,37 +126,16 @@ _REASONS: Final[Mapping[Reason | None, str]] = {
 async def print_objects(reader: ReadStore, runs: Sequence[RunRow]) -> None:
     """Print the objects of runs as JSON, in the shape of their manifests."""
     items = [item for run in runs for item in await job_view.run_objects(reader, run)]
-    typer.echo(json.dumps({"items": items}, indent=2))
+    typer.echo(as_document({"items": items}))
 
 
-_GAP: Final = "   "
+def as_document(value: Any, *, is_yaml: bool = False) -> str:
+    """Return a value as JSON or YAML with indents."""
+    if is_yaml:
+        from workron.cli import yaml_writer
 
-
-def print_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], colors: Mapping[State, str]
-) -> None:
-    """Print a table; cells that are states get their color if the terminal has colors."""
-    widths = [max(map(cells.cell_len, column)) for column in zip(titles, *rows, strict=True)]
-    console = Console(highlight=False)
-    # Each word is rendered once: Rich takes longer for every line than all the rest takes.
-    styled = {str(word): _styled(console, word, color) for word, color in colors.items()}
-    lines = [_styled(console, _line(titles, widths, {}), "dim")]
-    lines += [_line(row, widths, styled) for row in rows]
-    typer.echo("\n".join(lines), color=True)
-
-
-def _line(row: Sequence[str], widths: Sequence[int], styled: Mapping[str, str]) -> str:
-    padded = (
-        styled.get(word, word) + " " * (width - cells.cell_len(word))
-        for word, width in zip(row, widths, strict=True)
-    )
-    return _GAP.join(padded).rstrip()
-
-
-def _styled(console: Console, text: str, color: str) -> str:
-    with console.capture() as captured:
-        console.print(Text(text, style=color), end="", soft_wrap=True)
-    return captured.get()
+        return yaml_writer.dump(value).rstrip("\n")
+    return json.dumps(value, indent=2)
 
 
 _ESCAPE: Final = "\x1b"

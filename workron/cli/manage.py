@@ -26,14 +26,16 @@ from workron.cli import (
 )
 from workron.core import errors
 from workron.core.plan import Kind
+from workron.scheduling import job_view
 from workron.scheduling import submit as scheduling_submit
 from workron.scheduling import wait as scheduling_wait
 from workron.store import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from workron.cli.object_ref import ObjectReference
+    from workron.core.ids import JobId
     from workron.scheduling.submit import Request, Submission
     from workron.store.types import JobRow, RunRow
 
@@ -108,6 +110,9 @@ async def _wait(
                     for one in wanted
                 ]
                 rows = await scheduling_wait.wait(store, [run.run for run in runs], outage)
+                allowed = await outage.retry(
+                    functools.partial(job_view.allowed_failures_of, store, rows)
+                )
     except TimeoutError:
         if outage.is_on:
             typer.echo("timed out: the store does not answer", err=True)
@@ -115,7 +120,7 @@ async def _wait(
         typer.echo("timed out: not all jobs have ended", err=True)
         await _print_present_states(url, namespace, wanted)
         return exit_codes.TIMED_OUT
-    _print_states(runs, rows)
+    _print_states(runs, rows, allowed)
     return summary.exit_code(rows)
 
 
@@ -126,12 +131,14 @@ async def _print_present_states(
     with contextlib.suppress(TimeoutError, *errors.TRANSIENT):
         async with asyncio.timeout(_LAST_READ_SECONDS), stores.opened(url) as store:
             runs = [await object_ref.find_run(store, namespace, one) for one in wanted]
-            _print_states(runs, await store.get_jobs([run.run for run in runs]))
+            _print_states(runs, await store.get_jobs([run.run for run in runs]), {})
 
 
-def _print_states(runs: Sequence[RunRow], rows: Sequence[JobRow]) -> None:
+def _print_states(
+    runs: Sequence[RunRow], rows: Sequence[JobRow], allowed: Mapping[JobId, str]
+) -> None:
     for run, row in zip(runs, rows, strict=True):
-        why = formatting.reason(row)
+        why = allowed.get(row.job) or formatting.reason(row)
         typer.echo(f"{run.kind.lower()}/{run.name} {row.state}" + (f": {why}" if why else ""))
 
 

@@ -172,6 +172,17 @@ async def read_allowed_failures(reader: ReadStore, row: JobRow) -> str | None:
     return allowed_failures(count, failures)
 
 
+async def allowed_failures_of(reader: ReadStore, rows: Sequence[JobRow]) -> Mapping[JobId, str]:
+    """Return the messages of those rows that are workflows which succeeded although jobs failed."""
+    wanted = [row for row in rows if row.kind is Kind.WORKFLOW and row.state is State.SUCCEEDED]
+    messages: dict[JobId, str] = {}
+    for first in range(0, len(wanted), _CONCURRENT_READS):
+        batch = wanted[first : first + _CONCURRENT_READS]
+        found = await asyncio.gather(*(read_allowed_failures(reader, row) for row in batch))
+        messages |= {row.job: text for row, text in zip(batch, found, strict=True) if text}
+    return messages
+
+
 def conditions_of(phase: Phase, since: datetime) -> tuple[StatusCondition, ...]:
     """Return the conditions that hold in a phase, and have held since then."""
 
@@ -215,19 +226,41 @@ def object_name(run: RunRow, row: JobRow) -> str:
     return f"{run.name}.{row.name}" + ("" if row.index is None else f".{row.index}")
 
 
+async def read_job_object(
+    reader: ReadStore, run: RunRow, row: JobRow, spec: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the Job object of one command; its status also has the result, which may be large."""
+    output = await reader.read_output(row.job, last=TAIL_READ_BYTES) if row.attempts else b""
+    found = job_object(run, row, spec, output)
+    if row.state is State.SUCCEEDED and (result := await reader.read_result(row.job)) is not None:
+        found["status"]["result"] = result
+    return found
+
+
 def job_object(run: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes) -> dict[str, Any]:
-    """Return the Job object of one command."""
+    """Return the Job object of one command, with the status that a cluster has."""
     status = job_status(row, output, phase_of(row), run.submitted_at)
     if row.job == run.run:
         return _object(Kind.JOB, run, run.metadata, spec, status)
+    shown = {name: value for name, value in spec.items() if name in _COMMAND_FIELDS}
+    return _object(Kind.JOB, run, _part_metadata(run, row), shown, status)
+
+
+def _part_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
     name = object_name(run, row)
     labels = {WORKFLOW_LABEL: run.name, TASK_LABEL: row.name}
     if row.index is not None:
         labels[INDEX_LABEL] = str(row.index)
     # The uid is derived from the workflow's, as the store keeps none for the jobs of a workflow.
-    metadata = {"name": name, "uid": str(uuid.uuid5(run.uid, name)), "labels": labels}
-    shown = {name: value for name, value in spec.items() if name in _COMMAND_FIELDS}
-    return _object(Kind.JOB, run, metadata, shown, status)
+    return {"name": name, "uid": str(uuid.uuid5(run.uid, name)), "labels": labels}
+
+
+def array_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object for an array, whose own row is the first of `rows`; only to be read."""
+    elements = rows[1:]
+    counts, failed = Counter(row.state for row in elements), failures_in_order(elements)
+    status = workflow_status(rows[0], counts, failed, phase_of(rows[0]), run.submitted_at)
+    return _object(Kind.ARRAY, run, _part_metadata(run, rows[0]), spec, status)
 
 
 def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,13 +347,6 @@ async def run_objects(reader: ReadStore, run: RunRow) -> list[dict[str, Any]]:
     commands = [row for row in rows if row.kind is Kind.JOB]
     for first in range(0, len(commands), _CONCURRENT_READS):
         batch = commands[first : first + _CONCURRENT_READS]
-        outputs = await asyncio.gather(*(_output(reader, row) for row in batch))
-        objects += [
-            job_object(run, row, specs[row.job], output)
-            for row, output in zip(batch, outputs, strict=True)
-        ]
+        reads = (read_job_object(reader, run, row, specs[row.job]) for row in batch)
+        objects += await asyncio.gather(*reads)
     return objects
-
-
-async def _output(reader: ReadStore, row: JobRow) -> bytes:
-    return await reader.read_output(row.job, last=TAIL_READ_BYTES) if row.attempts else b""

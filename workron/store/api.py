@@ -348,6 +348,10 @@ class ReadStore(Database, Protocol):
             "find_run", self._converter(RunRow), namespace=namespace, kind=kind, name=name
         )
 
+    async def get_run(self, job: JobId) -> RunRow | None:
+        """Get the run that a job belongs to, or that it is; None if the job is unknown."""
+        return await self._first("get_run", self._converter(RunRow), job=job)
+
     async def list_runs(self, namespace: str | None = None) -> Sequence[RunRow]:
         """List runs, newest first."""
         return await self._list("list_runs", RunRow, namespace=namespace)

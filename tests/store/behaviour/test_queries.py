@@ -42,6 +42,14 @@ async def test_run_is_not_found_when_jobs_only_wait_for_its_name(harness: Harnes
     assert await harness.store.find_run("elsewhere", Kind.JOB, "down") is None
 
 
+async def test_run_is_found_by_the_id_of_each_of_its_jobs(harness: Harness) -> None:
+    run = await harness.submit(plans.dag("flow", a=task(count=2)))
+    await harness.submit(plans.dag("flow", {"namespace": "elsewhere"}, a=task()))
+    found = [await harness.store.get_run(row.job) for row in await harness.store.list_jobs(run)]
+    assert found == [await harness.store.find_run(plans.NAMESPACE, Kind.WORKFLOW, "flow")] * 4
+    assert await harness.store.get_run(UNKNOWN) is None
+
+
 async def test_runs_are_listed_newest_first(harness: Harness) -> None:
     submitted = [await harness.submit(plans.job(name)) for name in "abc"]
     assert [row.run for row in await harness.store.list_runs()] == submitted[::-1]

@@ -170,6 +170,7 @@ async def _spend(hand: WorkerActor, run: Any) -> dict[str, ReadCost]:
         await note(many.__name__, partial(many, [run]))
     await note("list_run_summaries", lambda: store.list_run_summaries("flows"))
     await note("find_job", lambda: store.find_job(run, "unknown"))
+    await note("get_run", lambda: store.get_run(run))
     await note("find_run", lambda: store.find_run("large", Kind.JOB, "root1000"))
     sign = await store.heartbeat_version(hand)
     await note("reap", lambda: store.reap(hand.session.worker, version=sign))

@@ -55,6 +55,7 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "reap": (200, 400, {"worker_pkey", "running_worker"}),
     "audit": (6_000, 15_000, {"external_dependency_downstream"}),
     "find_run": (20, 40, {"name_pkey"}),
+    "get_run": (20, 40, {"job_pkey", "run_pkey"}),
     "list_run_summaries": (
         300,
         1_000,

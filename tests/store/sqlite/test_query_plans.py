@@ -14,7 +14,15 @@ _HOT = [
         *("find_session", "heartbeat", "claim", "complete", "requeue", "end_claims", "enqueue"),
         *("propagate_ends", "leave_queues", "release", "append_output", "submit"),
         *("list_jobs", "list_specs", "list_attempts", "read_result"),
-        *("get_jobs", "filter_ended", "find_job", "get_spec", "read_output_chunks", "list_owned"),
+        *(
+            "get_jobs",
+            "get_run",
+            "filter_ended",
+            "find_job",
+            "get_spec",
+            "read_output_chunks",
+            "list_owned",
+        ),
     )
     for name in statements_in(file)
 ]

@@ -1,22 +1,18 @@
-"""The commands that show jobs of a store: get and describe.
-
-`get` prints a table, or objects in the shape of their manifests. `describe` prints one job with its
-attempts and why it is in its current state.
-"""
+"""`workron describe`: one job with its attempts, and why it is in its current state."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from workron.cli import formatting, object_ref, options, system_clock
-from workron.cli.options import OutputFormat
 from workron.cli.stores import opened
 from workron.core import printable, states
 from workron.core.model import base
@@ -25,92 +21,12 @@ from workron.core.states import State
 from workron.scheduling import explain, job_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workron.cli.object_ref import ObjectReference
-    from workron.core.ids import JobId
-    from workron.scheduling.explain import QueueContext
     from workron.scheduling.job_view import RunTime
     from workron.store.api import Store
     from workron.store.types import AttemptRow, JobRow, RunRow
-
-
-_TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
-
-
-def get(
-    store: options.Store,
-    name: object_ref.RunArgument = None,
-    namespace: options.Namespace = "default",
-    output: options.Output = OutputFormat.TABLE,
-) -> None:
-    """List jobs and workflows, or one workflow with all its jobs.
-
-    JSON output is {"items": [...]}: objects in the shape of their manifests, with a status. It
-    includes the jobs of workflows.
-    """
-    asyncio.run(_get(store, namespace, name, is_json=output is OutputFormat.JSON))
-
-
-async def _get(url: str, namespace: str, wanted: ObjectReference | None, *, is_json: bool) -> None:
-    async with opened(url) as store:
-        run = None if wanted is None else await object_ref.find_run(store, namespace, wanted)
-        if is_json:
-            runs = await store.list_runs(namespace) if run is None else [run]
-            await formatting.print_objects(store, runs)
-            return
-        lines = await (_run_lines(store, namespace) if run is None else _job_lines(store, run))
-    if lines:
-        formatting.print_table(_TITLES, lines, formatting.STATE_COLORS)
-    else:
-        typer.echo(f"no jobs or workflows in namespace {namespace!r}", err=True)
-
-
-async def _run_lines(store: Store, namespace: str) -> Sequence[Sequence[str]]:
-    runs = await store.list_run_summaries(namespace)
-    times = await job_view.run_times(store, [one.job for one in runs])
-    context = await explain.read_queue_context(store, namespace, system_clock.CLOCK.now())
-    return [
-        _line(one.run, one.job, times[one.job.job], (one.ended, one.commands), context)
-        for one in runs
-    ]
-
-
-async def _job_lines(store: Store, run: RunRow) -> Sequence[Sequence[str]]:
-    rows = await store.list_jobs(run.run)
-    ended = _counted(row for row in rows if row.state in states.TERMINAL_STATES)
-    commands = _counted(rows)
-    times = await job_view.run_times(store, rows)
-    context = await explain.read_queue_context(store, run.namespace, system_clock.CLOCK.now(), run)
-    return [
-        _line(run, row, times[row.job], (ended[row.job], commands[row.job]), context)
-        for row in rows
-    ]
-
-
-def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
-    """Count the commands of each group; a workflow includes those of its arrays."""
-    counts: Counter[JobId | None] = Counter()
-    for row in rows:
-        if row.kind is Kind.JOB:
-            counts.update({row.group_id, row.run})
-    return counts
-
-
-def _line(
-    run: RunRow, row: JobRow, took: RunTime, ended_of_all: tuple[int, int], context: QueueContext
-) -> Sequence[str]:
-    is_command = row.kind is Kind.JOB
-    kind = f"{run.kind.lower()}/" if row.job == run.run else ""
-    return (
-        kind + formatting.job_path(run, row),
-        row.state,
-        "" if is_command else "{:,}/{:,}".format(*ended_of_all),
-        str(row.attempts) if is_command else "",
-        "" if took.seconds is None else formatting.seconds(took.seconds),
-        formatting.age(run.submitted_at, context.now),
-        explain.brief(row, context) or formatting.reason(row),
-    )
 
 
 _TAIL_LINES: Final = 20
@@ -119,18 +35,40 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation that repeats the whole manifest."""
 
 
+class DescribeFormat(StrEnum):
+    """Output format of a description."""
+
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+
+
 def describe(
     name: object_ref.JobArgument,
     store: options.Store,
     namespace: options.Namespace = "default",
+    output: Annotated[
+        DescribeFormat,
+        typer.Option("--output", "-o", help="Output format.", **options.choice(DescribeFormat)),
+    ] = DescribeFormat.TEXT,
 ) -> None:
-    """Show details of a job or workflow, and why it is in its current state."""
-    asyncio.run(_describe(store, namespace, name))
+    """Show details of a job or workflow, and why it is in its current state.
+
+    Output as json or yaml is the object as `workron get` prints it. Its status also has the lines
+    that say `why`, and the ended attempts of a job as `history`.
+    """
+    asyncio.run(_describe(store, namespace, name, output))
 
 
-async def _describe(url: str, namespace: str, wanted: ObjectReference) -> None:
+async def _describe(
+    url: str, namespace: str, wanted: ObjectReference, form: DescribeFormat
+) -> None:
     async with opened(url) as store:
         run, row = await object_ref.find_job(store, namespace, wanted)
+        if form is not DescribeFormat.TEXT:
+            described = await _object(store, run, row)
+            typer.echo(formatting.as_document(described, is_yaml=form is DescribeFormat.YAML))
+            return
         console = Console(highlight=False)
         for line in [*_identity(run, row), *await _state(store, run, row)]:
             console.print(line, soft_wrap=True)
@@ -156,20 +94,53 @@ def _identity(run: RunRow, row: JobRow) -> Iterator[Text]:
     yield _field("Submitted", base.format_timestamp(run.submitted_at))
 
 
+async def _object(store: Store, run: RunRow, row: JobRow) -> dict[str, Any]:
+    spec = await store.get_spec(row.job) or {}
+    if row.kind is Kind.JOB:
+        found = await job_view.read_job_object(store, run, row, spec)
+        found["status"]["history"] = [
+            _attempt_fields(one) for one in await store.list_attempts(row.job)
+        ]
+    else:
+        rows = await store.list_jobs(run.run)
+        of_array = [row, *(one for one in rows if one.group_id == row.job)]
+        is_array = row.kind is Kind.ARRAY
+        make = job_view.array_object if is_array else job_view.workflow_object
+        found = make(run, of_array if is_array else rows, spec)
+    found["status"]["why"] = await _why(store, run, row)
+    return found
+
+
+def _attempt_fields(one: AttemptRow) -> dict[str, Any]:
+    fields = {
+        "attempt": one.attempt,
+        "outcome": one.outcome,
+        "reason": one.reason and str(one.reason),
+        "exitCode": one.exit_code,
+        "worker": one.worker,
+        "startedAt": base.format_timestamp(one.started_at),
+        "finishedAt": base.format_timestamp(one.finished_at),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+async def _why(store: Store, run: RunRow, row: JobRow) -> list[str]:
+    """Return the lines that say why a job is in its state; none if the state says it all."""
+    if row.state in states.TERMINAL_STATES:
+        allowed = await job_view.read_allowed_failures(store, row)
+        return list(filter(None, [allowed or formatting.reason(row)]))
+    blockers = await store.list_blockers(row.job) if explain.is_blocked(row) else ()
+    now = system_clock.CLOCK.now()
+    context = await explain.read_queue_context(store, run.namespace, now, run)
+    return explain.explain(row, blockers, context)
+
+
 async def _state(store: Store, run: RunRow, row: JobRow) -> Sequence[Text]:
     color = formatting.STATE_COLORS[row.state]
     lines = [Text.assemble(("State      ", "bold"), (str(row.state), color))]
-    if row.state in states.TERMINAL_STATES:
-        allowed = await job_view.read_allowed_failures(store, row)
-        reasons = [allowed or formatting.reason(row)]
-    else:
-        blockers = await store.list_blockers(row.job) if explain.is_blocked(row) else ()
-        now = system_clock.CLOCK.now()
-        context = await explain.read_queue_context(store, run.namespace, now, run)
-        reasons = explain.explain(row, blockers, context)
     lines += [
         Text(("Why        " if at == 0 else " " * 11) + reason)
-        for at, reason in enumerate(filter(None, reasons))
+        for at, reason in enumerate(await _why(store, run, row))
     ]
     return [*lines, *_times(row, await job_view.last_run_time(store, row))]
 
@@ -210,7 +181,7 @@ def _output(end: bytes) -> Iterator[Text]:
     shown = formatting.last_lines(end, _TAIL_LINES)
     if shown:
         is_all = len(end) < printable.READ_BYTES and printable.text(end).splitlines() == shown
-        note = "" if is_all else "  last lines; `workron output` prints all"
+        note = "" if is_all else "  last lines; `workron logs` prints all"
         yield Text.assemble(("Output", "bold"), note)
     for line in shown:
         yield Text(f"  | {line}", style="dim")

@@ -1,0 +1,3 @@
+-- get_run: get the run that a job belongs to.
+SELECT run.*, run.id AS run, run.last AS last_job FROM job CROSS JOIN run ON run.id = job.run
+WHERE job.id = :job
