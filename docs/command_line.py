@@ -21,11 +21,39 @@ _PAGE: Final = """\
 
 {codes}
 
+## Profiles
+
+A profile names a store and a namespace, so that commands need neither `--store` nor `--namespace`.
+Profiles are in `~/.config/workron/config.toml`, or in `$XDG_CONFIG_HOME/workron/config.toml` if
+that variable is set:
+
+```toml
+profile = "laptop"    # used if neither --profile nor WORKRON_PROFILE names one
+
+[profiles.laptop]
+store = "sqlite:////var/lib/jobs.db"
+
+[profiles.team]
+store = "postgresql://me@db.example.com/jobs"
+namespace = "team"
+```
+
+The first of these that has a value wins, for the store and for the namespace:
+
+1. the flag `--store` or `--namespace`
+2. the variable `WORKRON_STORE`
+3. the profile of `--profile`, else of `WORKRON_PROFILE`, else the `profile` of the file
+4. the default of the command
+
+`--namespace` must match the namespace of a manifest that sets one. The namespace of a profile
+applies only to manifests that set none. `workron worker` takes only the store from a profile.
+
 ## Variables that Workron itself reads
 
 | variable | meaning |
 |---|---|
 | `WORKRON_STORE` | the store of every command that is given no `--store` |
+| `WORKRON_PROFILE` | the profile of every command that is given no `--profile` |
 | `WORKRON_TOKEN` | the token that admits a `workron worker` to its pool |
 | `WORKRON_RUNNER` | the default of `workron worker --runner` |
 | `WORKRON_POD_UID` | in a pod, its uid: the name of its one `workron worker` |

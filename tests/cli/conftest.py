@@ -58,8 +58,9 @@ def _unfrozen() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = ("STORE", "DEBUG", "TOKEN", "RUNNER", "POD_UID")
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    known = ("STORE", "PROFILE", "DEBUG", "TOKEN", "RUNNER", "POD_UID")
     for name in (*(f"WORKRON_{one}" for one in known), "TRACEPARENT"):
         monkeypatch.delenv(name, raising=False)
 

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 import workron
-from workron.cli import completion, exit_codes
+from workron.cli import completion, exit_codes, profiles
 from workron.core import errors, printable
 from workron.telemetry import logging
 
@@ -50,9 +50,9 @@ class CommandEntry(NamedTuple):
 SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
     "Manifest files": {
         "run": CommandEntry("run", "Run jobs and workflows on this machine."),
-        "validate": CommandEntry("manage", "Check files without running anything."),
+        "validate": CommandEntry("submit", "Check files without running anything."),
         "graph": CommandEntry("graph", "Draw jobs and their dependencies."),
-        "submit": CommandEntry("manage", "Submit jobs to a store; workers run them."),
+        "submit": CommandEntry("submit", "Submit jobs to a store; workers run them."),
     },
     "Jobs and workflows in a store": {
         "get": CommandEntry("listing", "List jobs and workflows."),
@@ -61,8 +61,12 @@ SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
         "output": CommandEntry("logs", "Another name of logs.", "logs"),
         "wait": CommandEntry("manage", "Wait until jobs and workflows have ended."),
         "cancel": CommandEntry("manage", "Cancel queued jobs and stop running ones."),
+        "suspend": CommandEntry("control", "Let running jobs finish, and start no new ones."),
+        "resume": CommandEntry("control", "Resume what was suspended."),
     },
     "Workers and stores": {
+        "top": CommandEntry("workers", "Show how busy each pool is."),
+        "workers": CommandEntry("workers", "List the workers of a store."),
         "worker": CommandEntry("worker", "Run jobs of one pool until a signal arrives."),
         "maintain": CommandEntry("maintainer", "Handle retries, deadlines and dead workers."),
         "controller": CommandEntry("controller", "Run the jobs of a Kubernetes cluster."),
@@ -151,7 +155,9 @@ class _LazyCommands(Mapping[str, Any]):
         module = importlib.import_module(f"workron.cli.{entry.module}")
         single = typer.Typer(**_SETTINGS)
         single.command(name)(getattr(module, entry.function or name))
-        return typer.main.get_command(single)
+        command = typer.main.get_command(single)
+        profiles.add_option(command)
+        return command
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

@@ -17,6 +17,7 @@ import typer
 
 from workron.cli import formatting, object_ref, options, stores, system_clock
 from workron.cli.table import Table
+from workron.cli.watch import Watch
 from workron.core import errors, states
 from workron.core.model import base
 from workron.core.plan import Kind
@@ -39,10 +40,6 @@ _TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
 _WIDE: Final = ("ID", "POOL", "PRIORITY", "WORKER", "EXIT", "SUBMITTED")
 _UNSTEADY: Final = frozenset({"TOOK", "AGE"})
 """Columns whose change alone is not worth a new line of --watch."""
-_POLL_SECONDS: Final = 1.0
-_BATCH_SECONDS: Final = 0.2
-_PAUSE_FACTOR: Final = 4
-"""A list that takes long to read is read rarely."""
 
 
 class ListFormat(StrEnum):
@@ -186,33 +183,21 @@ class Listing:
     async def watch(self, url: str) -> None:
         """Print the list, and then each line that changes, until a named run has ended."""
         outage = stores.outage()
-        table = Table(self.titles, formatting.STATE_COLORS)
-        steady = [title not in _UNSTEADY for title in self.titles]
-        shown: dict[JobId, list[str]] = {}
         async with stores.opened_with_retry(url, outage) as store:
-            while True:
-                began = system_clock.CLOCK.monotonic()
-                found = await outage.retry(functools.partial(self._read, store))
-                lines = await outage.retry(functools.partial(self._lines, store, found))
-                keys = {job: _selected(line, steady) for job, line in lines.items()}
-                changed = [line for job, line in lines.items() if shown.get(job) != keys[job]]
-                if changed:
-                    table.print(changed)
-                shown |= keys
-                if self.wanted is not None and await outage.retry(
-                    functools.partial(self._has_ended, store)
-                ):
-                    return
-                cost = system_clock.CLOCK.monotonic() - began
-                await store.wait_for_work(_POLL_SECONDS)
-                await asyncio.sleep(max(_BATCH_SECONDS, _PAUSE_FACTOR * cost))
+
+            async def read() -> Mapping[JobId, Sequence[str]]:
+                return await self._lines(store, await self._read(store))
+
+            watch = Watch(self.titles, formatting.STATE_COLORS, _UNSTEADY)
+            await watch.run(store, outage, read, functools.partial(self._has_ended, store))
 
     def _nothing(self) -> str:
         which = "" if self.filters == Filters() else " match"
         return f"no jobs or workflows{which} in namespace {self.namespace!r}"
 
     async def _has_ended(self, store: Store) -> bool:
-        assert self.wanted is not None
+        if self.wanted is None:
+            return False
         run = await object_ref.find_run(store, self.namespace, self.wanted)
         return bool(await store.filter_ended([run.run]))
 
@@ -266,10 +251,6 @@ def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
         if row.kind is Kind.JOB:
             counts.update({row.group_id, row.run})
     return counts
-
-
-def _selected(line: Sequence[str], columns: Sequence[bool]) -> list[str]:
-    return [cell for cell, is_in in zip(line, columns, strict=True) if is_in]
 
 
 def _cells(

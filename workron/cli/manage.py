@@ -1,8 +1,4 @@
-"""The commands that change a store: submit, validate, wait, cancel and migrate.
-
-`validate` submits to a store in memory, so it finds what a submission would refuse, except for
-conflicts with runs that the real store has. `wait` retries while the store does not answer.
-"""
+"""The commands wait, cancel and migrate. `wait` retries while the store does not answer."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ import typer
 from workron.cli import (
     exit_codes,
     formatting,
-    manifest_files,
     object_ref,
     options,
     stores,
@@ -25,7 +20,6 @@ from workron.cli import (
     system_clock,
 )
 from workron.core import errors
-from workron.core.plan import Kind
 from workron.scheduling import job_view
 from workron.scheduling import submit as scheduling_submit
 from workron.scheduling import wait as scheduling_wait
@@ -36,43 +30,9 @@ if TYPE_CHECKING:
 
     from workron.cli.object_ref import ObjectReference
     from workron.core.ids import JobId
-    from workron.scheduling.submit import Request, Submission
+    from workron.scheduling.wait import StoreOutage
+    from workron.store.api import Store
     from workron.store.types import JobRow, RunRow
-
-
-def submit(
-    paths: options.Files, store: options.Store, namespace: options.FileNamespace = None
-) -> None:
-    """Submit jobs to a store and exit; workers run them.
-
-    Submits all files in one transaction, or none of them. Submitting an unfinished run again with
-    the same content changes nothing.
-    """
-    request = manifest_files.request(paths, namespace)
-    if not request.plans and not request.pools:
-        raise errors.InputError("these files contain nothing to submit")
-    for one in asyncio.run(_submit(store, request)):
-        typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {one.effect}")
-    for _, name in sorted(request.pools):
-        typer.echo(formatting.ignored_pool(name))
-
-
-def validate(paths: options.Files, namespace: options.FileNamespace = None) -> None:
-    """Check manifest files as `run` does, without running anything."""
-    request = manifest_files.request(paths, namespace, is_local=True)
-    # A store in memory finds cycles that span several Jobs.
-    asyncio.run(_submit("memory:", request))
-    for plan in request.plans:
-        commands = sum(node.kind is Kind.JOB for node in plan.nodes)
-        count = f"{commands:,} jobs" if commands > 1 else "1 job"
-        typer.echo(f"{plan.identity.kind.lower()}/{plan.identity.name} is valid: {count}")
-    for _, name in sorted(request.pools):
-        typer.echo(f"workerpool/{name} is valid")
-
-
-async def _submit(url: str, request: Request) -> Sequence[Submission]:
-    async with stores.opened(url, may_create=True) as store:
-        return await scheduling_submit.submit(store, request)
 
 
 _LAST_READ_SECONDS: Final = 5.0
@@ -109,10 +69,8 @@ async def _wait(
                     )
                     for one in wanted
                 ]
-                rows = await scheduling_wait.wait(store, [run.run for run in runs], outage)
-                allowed = await outage.retry(
-                    functools.partial(job_view.allowed_failures_of, store, rows)
-                )
+                await scheduling_wait.wait(store, [run.run for run in runs], outage)
+                return await report_ends(store, runs, outage)
     except TimeoutError:
         if outage.is_on:
             typer.echo("timed out: the store does not answer", err=True)
@@ -120,7 +78,16 @@ async def _wait(
         typer.echo("timed out: not all jobs have ended", err=True)
         await _print_present_states(url, namespace, wanted)
         return exit_codes.TIMED_OUT
-    _print_states(runs, rows, allowed)
+
+
+async def report_ends(
+    store: Store, runs: Sequence[RunRow], outage: StoreOutage, *, is_quiet: bool = False
+) -> int:
+    """Print how runs have ended, unless it is quiet, and return the exit code."""
+    rows = await outage.retry(functools.partial(store.get_jobs, [run.run for run in runs]))
+    allowed = await outage.retry(functools.partial(job_view.allowed_failures_of, store, rows))
+    if not is_quiet:
+        _print_states(runs, rows, allowed)
     return summary.exit_code(rows)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import command_specs, gc_tuning, system_clock
+from workron.cli.profiles import ProfileNamespace
 from workron.core import errors, formats, trace_context
 from workron.core.manifest import load
 from workron.scheduling import submit
@@ -108,7 +109,7 @@ def _in_namespace(found: Iterable[Manifest], namespace: str) -> Iterable[Manifes
             moved = metadata.model_copy(update={"namespace": namespace})
             resource = one.resource.model_copy(update={"metadata": moved})
             yield dataclasses.replace(one, resource=resource)
-        elif metadata.namespace == namespace:
+        elif metadata.namespace == namespace or isinstance(namespace, ProfileNamespace):
             yield one
         else:
             raise errors.InputError(

@@ -61,7 +61,9 @@ def check_store_url(store: str) -> str:
 def require_persistent_store(store: str | None) -> str:
     """Return the URL; InputError if there is none, or if the store ends with this command."""
     if store is None:
-        raise errors.InputError("no store given: use --store URL or set WORKRON_STORE")
+        raise errors.InputError(
+            "no store given: use --store URL, set WORKRON_STORE, or name a profile with a store"
+        )
     if connect.is_memory(check_store_url(store)):
         raise errors.InputError(
             "a memory: store is empty, because it ends with the command that created it; use"
@@ -89,11 +91,19 @@ Files = Annotated[
     ),
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", help="Namespace of the job or workflow.")
+    str,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the job or workflow."),
 ]
 FileNamespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of manifests that do not set one."),
+    typer.Option(
+        "--namespace",
+        "-n",
+        # Unlike the type of a text, it keeps a `ProfileNamespace`.
+        parser=lambda given: given,
+        metavar="NAME",
+        help="Namespace of manifests that do not set one.",
+    ),
 ]
 Output = Annotated[
     OutputFormat,

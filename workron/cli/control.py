@@ -1,0 +1,73 @@
+"""The commands that change whole runs: suspend and resume.
+
+All names are looked up before the first run is changed. Runs that cannot be changed are reported at
+the end, after the others were changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import typer
+
+from workron.cli import object_ref, options, stores
+from workron.core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from workron.cli.object_ref import ObjectReference
+    from workron.store.api import Store
+    from workron.store.types import RunRow
+
+
+def suspend(
+    names: object_ref.RunArguments, store: options.Store, namespace: options.Namespace = "default"
+) -> None:
+    """Suspend jobs and workflows: running jobs finish, and no new ones start."""
+    asyncio.run(_change(store, namespace, names, _suspend))
+
+
+def resume(
+    names: object_ref.RunArguments, store: options.Store, namespace: options.Namespace = "default"
+) -> None:
+    """Resume suspended jobs and workflows."""
+    asyncio.run(_change(store, namespace, names, _resume))
+
+
+async def _suspend(store: Store, run: RunRow) -> str:
+    if not await store.suspend(run.run):
+        raise errors.StateError(f"{_ended(run)} cannot be suspended")
+    return "suspended: running jobs finish, no new ones start"
+
+
+async def _resume(store: Store, run: RunRow) -> str:
+    if not await store.resume(run.run):
+        raise errors.StateError(f"{_ended(run)} cannot be resumed")
+    return "resumed"
+
+
+def _ended(run: RunRow) -> str:
+    return f"{run.kind} {run.name!r} has ended or is being cancelled; it"
+
+
+async def _change(
+    url: str,
+    namespace: str,
+    wanted: Sequence[ObjectReference],
+    change: Callable[[Store, RunRow], Awaitable[str]],
+) -> None:
+    """Change all runs that can be changed, then report the others together."""
+    refused: list[str] = []
+    async with stores.opened(url) as store:
+        runs = [await object_ref.find_run(store, namespace, one) for one in wanted]
+        for run in runs:
+            try:
+                effect = await change(store, run)
+            except errors.StateError as error:
+                refused.append(str(error))
+            else:
+                typer.echo(f"{run.kind.lower()}/{run.name} {effect}")
+    if refused:
+        raise errors.StateError("\n".join(refused))
