@@ -140,7 +140,7 @@ def test_namespace_of_the_option_is_in_the_environment_of_the_job(
 @pytest.mark.parametrize(
     ("manifest", "complaint"),
     [
-        ("kind: Job", "must be workron.dev/v1alpha1"),
+        ("kind: Job", "apiVersion: is required; write apiVersion"),
         ("{", "is not YAML"),
         ("", "has no object"),
         ("\x00", "standard input:1"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Never
@@ -147,9 +149,15 @@ def judge_refusal(task: CommandTask, refused: Refused) -> CommandEnd | StartErro
     if task.workdir and f"/{path}".endswith(f"/{task.workdir.rstrip('/')}"):
         what = f"its folder, workdir {path!r}: {refused.message}; create it, or change workdir"
     else:
-        what = "its shell " * isinstance(task.command, str) + f"{path!r}: {refused.message}"
+        what = "its shell " * isinstance(task.command, str) + _describe_program(path, refused)
     message = f"the command could not be started: {what}"
     return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
+
+
+def _describe_program(path: str, refused: Refused) -> str:
+    if "/" not in path and refused.message == os.strerror(errno.ENOENT):
+        return f"{path!r} is in no folder of PATH; install it, or write its full path"
+    return f"{path!r}: {refused.message}"
 
 
 def task_of(claimed: ClaimedJob, pool: str, variables: Mapping[str, str]) -> CommandTask:

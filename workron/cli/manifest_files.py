@@ -85,6 +85,11 @@ def resolve_workdirs(found: Iterable[Manifest]) -> list[Manifest]:
 def _resolved(spec: CommandSpec, manifest: Manifest) -> CommandSpec:
     if spec.workdir is None or spec.workdir.startswith("/"):
         return spec
+    if spec.workdir.split("/")[0].startswith("~"):
+        raise errors.InputError(
+            f"{manifest.place('spec')}: the workdir {spec.workdir!r} begins with ~, which only a"
+            " shell expands; write the full path, or one that is relative to the file"
+        )
     workdir = str(_folder_of(manifest) / spec.workdir)
     if problem := formats.PATH.problem(workdir):
         raise errors.InputError(f"{manifest.place('spec')}: the folder {workdir!r} {problem}")

@@ -94,17 +94,6 @@ Namespace = Annotated[
     str,
     typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the job or workflow."),
 ]
-FileNamespace = Annotated[
-    str | None,
-    typer.Option(
-        "--namespace",
-        "-n",
-        # Unlike the type of a text, it keeps a `ProfileNamespace`.
-        parser=lambda given: given,
-        metavar="NAME",
-        help="Namespace of manifests that do not set one.",
-    ),
-]
 Output = Annotated[
     OutputFormat,
     typer.Option("--output", "-o", help="Output format.", **choice(OutputFormat)),
@@ -195,3 +184,14 @@ def name(*options: str, form: TextFormat, text: str, **settings: Any) -> Any:
         return given
 
     return typer.Option(*options, parser=read, help=text, **{"metavar": "NAME"} | settings)
+
+
+FileNamespace = Annotated[
+    str | None,
+    name(
+        "--namespace",
+        "-n",
+        form=formats.LABEL,
+        text="Namespace of manifests that do not set one.",
+    ),
+]

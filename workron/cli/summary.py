@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from workron.cli import exit_codes, formatting
+from workron.cli import exit_codes, formatting, hints
 from workron.core import printable
 from workron.core.states import Reason, State
 from workron.scheduling import job_view
@@ -78,6 +79,8 @@ async def _lines(
         output = await reader.read_output(row.job, last=printable.READ_BYTES)
         for line in formatting.last_lines(output, _TAIL_LINES):
             yield Text(f"  | {line}", style="dim")
+        if text := hints.hint(await reader.get_spec(row.job) or {}, row, output, os.environ):
+            yield Text(f"  hint: {text}", style="yellow")
     if len(failed) > _FAILED:
         yield Text(f"{len(failed) - _FAILED:,} more jobs failed")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pydantic
 
 from workron.core import errors
-from workron.core.manifest import yaml_reader
+from workron.core.manifest import advice, yaml_reader
 from workron.core.manifest.problems import Document, Path, Step, describe_value, explain
 from workron.core.model.job import Job
 from workron.core.model.meta import API_VERSION
@@ -24,6 +24,8 @@ KINDS: Final[Mapping[str, type[Job | Workflow | WorkerPool]]] = {
     "Workflow": Workflow,
     "WorkerPool": WorkerPool,
 }
+_SCRIPT: Final = b"#!"
+_HEAD: Final = "a manifest begins with apiVersion, kind, metadata and spec"
 _LISTS: Final = frozenset({"v1 List"} | {f"{API_VERSION} {kind}List" for kind in KINDS})
 
 
@@ -65,6 +67,10 @@ def load(sources: Iterable[ManifestSource]) -> list[Manifest]:
 
 
 def _read_source(source: ManifestSource) -> tuple[list[Manifest], list[str]]:
+    if source.data.startswith(_SCRIPT):
+        return [], [
+            f"{source.name}:1: is a script, not a manifest; name it in the command of a Job"
+        ]
     good: list[Manifest] = []
     lines: list[str] = []
     more = 0
@@ -76,7 +82,7 @@ def _read_source(source: ManifestSource) -> tuple[list[Manifest], list[str]]:
         lines += [problem.format(source.name) for problem in document.problems]
         more += document.unexplained
     if not good and not lines:
-        lines.append(f"{source.name}: has no object; add a {', '.join(KINDS)}")
+        lines.append(f"{source.name}: has no object; add a {' or '.join(KINDS)}")
     if more := more + max(0, len(lines) - MAX_PROBLEMS):
         lines[MAX_PROBLEMS:] = [f"{source.name}: and {more:,} more problems like these"]
     return good, lines
@@ -118,13 +124,17 @@ def _check(document: Document, at: Path, value: Any) -> Job | Workflow | WorkerP
 def _head_problems(value: Any) -> Iterator[tuple[Path, str]]:
     """Check version and kind, which decide what the other fields must be."""
     if not isinstance(value, dict):
-        yield (), f"an object is a mapping, found {describe_value(value)}"
+        tip = "separate objects by lines with ---" if isinstance(value, list) else _HEAD
+        yield (), f"an object is a mapping, found {describe_value(value)}; {tip}"
         return
     version, kind = value.get("apiVersion"), value.get("kind")
-    if version != API_VERSION:
+    if version is None:
+        yield ("apiVersion",), f"is required; write apiVersion: {API_VERSION}"
+    elif version != API_VERSION:
         yield ("apiVersion",), f"must be {API_VERSION}, found {describe_value(version)}"
     if not isinstance(kind, str) or kind not in KINDS:
-        yield ("kind",), f"must be one of {', '.join(KINDS)}, found {describe_value(kind)}"
+        meant = advice.near_word(kind, KINDS)
+        yield ("kind",), f"must be one of {', '.join(KINDS)}, found {describe_value(kind)}{meant}"
 
 
 def _named_twice(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -6,7 +6,6 @@ pydantic into messages.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import types
@@ -18,6 +17,7 @@ from typing import Any, Final
 import pydantic
 
 from workron.core import formats
+from workron.core.manifest import advice
 from workron.core.model import base
 
 Step = str | int
@@ -94,7 +94,6 @@ MAX_EXPLAINED: Final = 200
 """Problems that are explained; looking for the name that was meant takes time."""
 
 _YAML_BOOLEANS: Final = "(in YAML a plain y, yes, on, n, no or off is true or false)"
-_NEAR: Final = 0.65
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _KEY_MARK: Final = "[key]"
 
@@ -116,14 +115,6 @@ def _is_echo(details: Any) -> bool:
     return details["type"] == "too_short" and len(details["input"]) > 0
 
 
-def unknown_field(name: str, valid: Iterable[str]) -> str:
-    """Return the message on an unknown field, with the name that was probably meant."""
-    plain = {_plain(v): v for v in sorted(valid)}
-    near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_NEAR)
-    advice = f"did you mean {plain[near[0]]}?" if near else f"valid are {', '.join(plain.values())}"
-    return f"there is no such field here; {advice}"
-
-
 def describe_value(value: object) -> str:
     """Describe a value that has the wrong type."""
     match value:
@@ -141,25 +132,18 @@ def describe_value(value: object) -> str:
             return "a mapping"
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
-
-
 def _message(details: Any, model: type[base.Record], path: Path) -> str:
     if details["type"] == "extra_forbidden":
-        return unknown_field(str(path[-1]), _names_at(model, path[:-1]))
+        return advice.unknown_field(str(path[-1]), _names_at(model, path[:-1]))
     wording = _WORDINGS.get(details["type"])
     if wording is None:
         return str(details["msg"])
-    return wording(details["input"], details.get("ctx", {})) + _example(details, path)
-
-
-def _example(details: Any, path: Path) -> str:
-    """Return how to write a field whose value often has the wrong type."""
+    message = wording(details["input"], details.get("ctx", {}))
+    is_about_type = details["type"].endswith("_type") or details["type"] == "missing"
+    if not is_about_type or ";" in message:
+        return message
     field = next((step for step in reversed(path) if isinstance(step, str)), "")
-    if details["type"].endswith("_type") and isinstance(details["input"], str | list | dict):
-        return _EXAMPLES.get(field, "")
-    return ""
+    return message + advice.wrong_type(field, details["input"], is_entry=path[-1:] != (field,))
 
 
 def _names_at(model: type[base.Record], path: Path) -> Iterable[str]:
@@ -190,8 +174,14 @@ def _text_type(value: Any, _: Mapping[str, Any]) -> str:
 
 
 def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:
-    words = ", ".join(_QUOTED.findall(context["expected"]))
-    return f"must be one of {words}, found {describe_value(value)}"
+    words = _QUOTED.findall(context["expected"])
+    meant = advice.near_word(value, words)
+    return f"must be one of {', '.join(words)}, found {describe_value(value)}{meant}"
+
+
+def _boolean_type(value: Any, _: Mapping[str, Any]) -> str:
+    tip = "; remove the quotes" if value in {"true", "false"} else ""
+    return f"must be true or false, found {describe_value(value)}{tip}"
 
 
 _WRAPPERS: Final = (types.UnionType, typing.Union, typing.Annotated)
@@ -203,7 +193,7 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "string_too_short": lambda _, __: "is empty",
     "int_type": _whole_number_type,
     "float_type": _wrong_type("a number"),
-    "bool_type": _wrong_type("true or false"),
+    "bool_type": _boolean_type,
     "tuple_type": _wrong_type("a list"),
     "dict_type": _wrong_type("a mapping"),
     "model_type": _wrong_type("a mapping"),
@@ -213,10 +203,4 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "too_long": lambda v, c: f"has {len(v):,} entries; at most {c['max_length']:,} are allowed",
     "greater_than_equal": lambda v, c: f"must be at least {c['ge']:,}, found {v:,}",
     "less_than_equal": lambda v, c: f"must be at most {c['le']:,}, found {v:,}",
-}
-_EXAMPLES: Final = {
-    "backoff": "; write backoff: {initial: 5s}",
-    "command": "; write a list of arguments as argv",
-    "dependsOn": "; write dependsOn: [{name: NAME}]",
-    "env": "; write env: [{name: NAME, value: VALUE}]",
 }

@@ -283,12 +283,15 @@ _HINTS: Final = (
         "mapping values are not allowed",
         "a text that has ': ' in it needs quotes, or the line is indented too far",
     ),
-    (
-        "cannot start any token",
-        "indent with spaces, not tabs; quote a text with this beginning",
-    ),
+    ("cannot start any token", "quote a text that begins with this character"),
     ("did not find expected key", "look for a line that is indented differently, or a quote"),
     ("did not find expected '-'", "look for a line of the list that is indented differently"),
+    ("expected ',' or", "a bracket is not closed, or a comma is missing"),
+    ("alphabetic or numeric character", "quote a text that begins with '*' or '&'"),
+    (
+        "unknown escape character",
+        "in double quotes write \\\\ for one \\, or use single quotes",
+    ),
     ("unexpected end of stream", "a quote is not closed"),
     ("invalid Unicode character", "a character beyond U+FFFF takes two escapes, a pair"),
 )
@@ -321,7 +324,7 @@ def _documents(text: str, first_line: int) -> Iterator[Document]:
             else:
                 builder.feed(event, kind, start)
     except yaml.YAMLError as error:
-        raise _syntax_error(error, first_line) from error
+        raise _syntax_error(error, text, first_line) from error
 
 
 def _decode(data: bytes) -> str:
@@ -338,10 +341,17 @@ def _decode(data: bytes) -> str:
     return text
 
 
-def _syntax_error(error: yaml.YAMLError, first_line: int) -> _UnreadableError:
+def _is_tab(text: str, mark: Any) -> bool:
+    lines = text.split("\n")[mark.line : mark.line + 1]
+    return any(line[mark.column : mark.column + 1] == "\t" for line in lines)
+
+
+def _syntax_error(error: yaml.YAMLError, text: str, first_line: int) -> _UnreadableError:
     mark, words = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     line = (mark.line if mark else 0) + first_line
     hint = next((f"; {hint}" for part, hint in _HINTS if part in (words or "")), "")
+    if mark and _is_tab(text, mark):
+        hint = "; indent with spaces, not tabs"
     begun = getattr(error, "context_mark", None)
     if begun and begun.line + first_line < line:
         # Often the mistake is at the start of the part that the parser is in.

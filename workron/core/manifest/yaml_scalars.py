@@ -114,7 +114,8 @@ _read_cached: Final = functools.lru_cache(maxsize=_CACHE_SIZE)(_read)
 
 def unsupported_tag(tag: str | None) -> str:
     """Return the message on a tag that is not a YAML tag for a JSON type."""
-    return f"the tag {str(tag).replace(_TAG, '!!')} is not supported; remove it"
+    written = str(tag).replace(_TAG, "!!")
+    return f"the tag {written} is not supported; remove it, or quote a text that begins with '!'"
 
 
 def scalar_problem(value: Scalar) -> str | None:

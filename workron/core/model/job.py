@@ -167,7 +167,8 @@ class CommandSpec(base.Record):
     @model_validator(mode="after")
     def _has_one_command(self) -> Self:
         if (self.command is None) == (self.argv is None):
-            raise ValueError("set exactly one of command and argv")
+            number = "no command" if self.command is None else "two commands"
+            raise ValueError(f"has {number}; set exactly one of command and argv")
         if self.argv is not None and not self.argv[0].strip():
             raise ValueError("argv[0], the program, is blank")
         if self.argv is not None and self.shell is not None:

@@ -69,6 +69,15 @@ _POOLER_ADVICE: Final = (
     "the pooler in front of it does not support prepared statements: use PgBouncer 1.21 or newer"
     " with max_prepared_statements above 0, or pool_mode = session"
 )
+_ADVICE: Final[Mapping[str, str]] = {
+    "28P01": "check the user and the password in the URL, or set PGPASSWORD",
+    "28000": "check the user in the URL, and pg_hba.conf of the server",
+    "3D000": "check the name in the URL, or create the database with `createdb`",
+    "53300": "end other clients, or raise max_connections of the server",
+    "53100": "free space on the disk of the server",
+    "25006": "use the URL of a primary server that is writable",
+    "57P03": "wait until the server has started",
+}
 _RIGHTS_ADVICE: Final = (
     "a worker's role needs `SELECT workron.grant_worker('{role}')`, run by the owner of the schema"
     " `workron`; everything else needs that owner"
@@ -106,13 +115,13 @@ def translate(cause: BaseException, url: str, *, action: str = "") -> errors.Wor
         return errors.CycleError(cause.args[0], map(UUID, named.split()))
     if state.startswith("WK"):
         return kind(str(cause))
-    what = _describe(cause)
-    if state in _POOLER_STATES:
-        what = _POOLER_ADVICE
-    if state == _NO_RIGHT:
+    what = _POOLER_ADVICE if state in _POOLER_STATES else _describe(cause)
+    if state in _ADVICE:
+        what = f"{what}; {_ADVICE[state]}"
+    elif state == _NO_RIGHT:
         what = f"{what}: {_RIGHTS_ADVICE.format(role=role_in_url(url))}"
-    if action == CONNECT and kind is errors.StoreUnreachableError:
-        what += _server_hint(url)
+    elif action == CONNECT and kind is errors.StoreUnreachableError:
+        what += _server_hint(cause, url)
     where = f"cannot {action} {redact_url(url)}" if action else redact_url(url)
     return kind(f"{where}: {what}")
 
@@ -132,7 +141,9 @@ def _describe(cause: BaseException) -> str:
     return what
 
 
-def _server_hint(url: str) -> str:
+def _server_hint(cause: BaseException, url: str) -> str:
+    if isinstance(cause, socket.gaierror):
+        return "; check the host in the URL"
     parts = parse.urlsplit(url)
     place = re.fullmatch(r"(?:.*@)?([\w.-]+)(?::(\d+))?", parts.netloc)
     if place is None:
