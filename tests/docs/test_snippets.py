@@ -14,7 +14,12 @@ from typing import NamedTuple
 import pytest
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_PAGES = ["README.md", "docs/tutorial/first-pipeline.md", "docs/how-to/recipes.md"]
+_PAGES = [
+    "README.md",
+    "docs/tutorial/first-pipeline.md",
+    "docs/how-to/recipes.md",
+    "docs/how-to/runs-in-a-store.md",
+]
 _BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 
 

@@ -26,7 +26,7 @@ _PARTS = {
         *("ensure_pools", "ensure_pool_role", "pool_role_name", "grant_worker"),
         *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
         *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
-        "list_bulk_updates",
+        *("list_bulk_updates", "delete_run_step"),
         *("lock_ready_jobs", "ready_before_start", "read_scan_start"),
         "count_rows_read",
         *("first_unread_page", "remember_read_pages"),

@@ -63,6 +63,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
         "cancel": CommandEntry("manage", "Cancel queued jobs and stop running ones."),
         "suspend": CommandEntry("control", "Let running jobs finish, and start no new ones."),
         "resume": CommandEntry("control", "Resume what was suspended."),
+        "delete": CommandEntry("control", "Delete ended jobs and workflows."),
     },
     "Workers and stores": {
         "top": CommandEntry("workers", "Show how busy each pool is."),

@@ -1,4 +1,4 @@
-"""The commands that change whole runs: suspend and resume.
+"""The commands that change whole runs: suspend, resume and delete.
 
 All names are looked up before the first run is changed. Runs that cannot be changed are reported at
 the end, after the others were changed.
@@ -13,6 +13,7 @@ import typer
 
 from workron.cli import object_ref, options, stores
 from workron.core import errors
+from workron.scheduling import submit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -36,6 +37,17 @@ def resume(
     asyncio.run(_change(store, namespace, names, _resume))
 
 
+def delete(
+    names: object_ref.RunArguments, store: options.Store, namespace: options.Namespace = "default"
+) -> None:
+    """Delete ended jobs and workflows from the store, with their output and results.
+
+    Refuses runs that have not ended, that unfinished runs depend on, or that were made from a
+    custom resource. If it is interrupted, the rest can be deleted by the id of the run.
+    """
+    asyncio.run(_change(store, namespace, names, _delete))
+
+
 async def _suspend(store: Store, run: RunRow) -> str:
     if not await store.suspend(run.run):
         raise errors.StateError(f"{_ended(run)} cannot be suspended")
@@ -46,6 +58,11 @@ async def _resume(store: Store, run: RunRow) -> str:
     if not await store.resume(run.run):
         raise errors.StateError(f"{_ended(run)} cannot be resumed")
     return "resumed"
+
+
+async def _delete(store: Store, run: RunRow) -> str:
+    await submit.delete(store, run)
+    return "deleted"
 
 
 def _ended(run: RunRow) -> str:

@@ -16,6 +16,7 @@ from workron.core import errors, ids, planner, trace_context
 from workron.core.model.job import Job
 from workron.core.model.workerpool import WorkerPool
 from workron.core.plan import Kind
+from workron.store.types import DeleteRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -172,6 +173,23 @@ async def cancel(store: Store, run: RunRow) -> None:
     # A store without a maintainer propagates nothing, and `workron wait` would never return.
     while await store.propagate(_BATCH):
         pass
+
+
+async def delete(store: SubmitStore, run: RunRow) -> None:
+    """Delete an ended run with all its jobs; StateError says why it must stay."""
+    refusal = await store.delete_run(run.run)
+    if refusal is not None:
+        raise errors.StateError(f"{run.kind} {run.name!r} {_KEPT[refusal]}")
+
+
+_KEPT: Final[Mapping[DeleteRefusal, str]] = {
+    DeleteRefusal.UNFINISHED: "has not ended; to cancel it, use `workron cancel`",
+    DeleteRefusal.NEEDED: "is needed: an unfinished job of another run depends on it",
+    DeleteRefusal.OWNED: (
+        "was made from a custom resource, from which the controller would run it again; delete that"
+        " object with kubectl"
+    ),
+}
 
 
 def _missing_upstreams(plans: Sequence[Plan]) -> Iterator[tuple[Identity, Kind, str]]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         ClaimedJob,
         ClaimRef,
         CompleteReply,
+        DeleteRefusal,
         HeartbeatReply,
         LossKind,
         PoolGrant,
@@ -207,6 +208,13 @@ class SubmitStore(Database, Protocol):
     async def resume(self, run: JobId) -> bool:
         """Undo `suspend`, or a submission as suspended."""
         return await self._bulk_update("resume", run)
+
+    async def delete_run(self, run: JobId) -> DeleteRefusal | None:
+        """Delete an ended run with all its rows; or return why it must stay.
+
+        A repeated call continues a deletion that was interrupted; until then the run is found by
+        id only. A deleted name is unknown, as if it had never been submitted.
+        """
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None

@@ -50,6 +50,17 @@ class LossKind(StrEnum):
     """Others were lost with it: no loss is charged, but each job runs alone next."""
 
 
+class DeleteRefusal(StrEnum):
+    """The reason why a run cannot be deleted."""
+
+    UNFINISHED = "Unfinished"
+    """It has not ended, or its end is still being propagated."""
+    NEEDED = "Needed"
+    """An unfinished job of another run depends on it."""
+    OWNED = "Owned"
+    """It was made from a cluster object, from which the controller would make it again."""
+
+
 class Outcome(StrEnum):
     """How an attempt ended, after the worker applied the job's retry policy."""
 

@@ -68,6 +68,9 @@ class DatabaseUnderTest(Protocol):
     async def execute(self, statement: str) -> None:
         """Run SQL without the store."""
 
+    async def count_rows(self, table: str) -> int:
+        """Count the rows of a table without the store."""
+
     async def close(self) -> None:
         """Close the connections of this object."""
 
@@ -95,6 +98,12 @@ class SqliteUnderTest:
         with connection:
             connection.execute(statement)
         connection.close()
+
+    async def count_rows(self, table: str) -> int:
+        assert self.path is not None, "a database in memory has one connection"
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+            [[count]] = connection.execute(f"SELECT count(*) FROM {table}")
+        return int(count)
 
     async def close(self) -> None:
         pass
@@ -125,11 +134,17 @@ class PostgresUnderTest:
         )
 
     async def execute(self, statement: str) -> None:
+        await (await self._connect()).execute(statement)
+
+    async def count_rows(self, table: str) -> int:
+        return int(await (await self._connect()).fetchval(f"SELECT count(*) FROM {table}"))
+
+    async def _connect(self) -> asyncpg.Connection:
         if self._connection is None:
             self._connection = await asyncpg.connect(
                 self.dsn, server_settings={"search_path": "workron"}
             )
-        await self._connection.execute(statement)
+        return self._connection
 
     async def close(self) -> None:
         if self._connection is not None:

@@ -44,6 +44,8 @@ class Job:
     losses: int = 0
     fence: int = 0
     claim: ClaimId | None = None
+    claims: list[ClaimId] = field(default_factory=list)
+    """All that it ever had."""
     worker: "OracleWorker | None" = None
     signal: Signal | None = None
 

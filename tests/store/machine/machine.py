@@ -34,6 +34,7 @@ STEPS: dict[Callable[[Walk], None], int] = {
     users.suspend: 5,
     users.resume: 5,
     users.cancel: 3,
+    users.delete: 3,
     workers.work: 14,
     workers.work_long: 5,
     workers.claim: 14,

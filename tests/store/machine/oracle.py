@@ -11,7 +11,15 @@ from tests.store.machine.job import Job, OracleWorker, Run
 from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import Reason, State
-from workron.store.types import AttemptReport, ClaimedJob, LossKind, Outcome, ReportResult, Signal
+from workron.store.types import (
+    AttemptReport,
+    ClaimedJob,
+    DeleteRefusal,
+    LossKind,
+    Outcome,
+    ReportResult,
+    Signal,
+)
 
 
 class Oracle:
@@ -152,6 +160,7 @@ class Oracle:
         job.state, job.reason = State.RUNNING, None
         job.attempts += 1
         job.fence, job.claim, job.worker = claimed.fence, claimed.claim, worker
+        job.claims.append(claimed.claim)
 
     def held(self, worker: OracleWorker) -> list[Job]:
         return [job for job in self.jobs.values() if job.worker is worker]
@@ -263,6 +272,26 @@ class Oracle:
                 job.signal = None
             if job.is_suspended:
                 self._wait(job, is_suspended=False)
+
+    def refuses_deletion(self, run: Run) -> DeleteRefusal | None:
+        if not self.jobs[run.id].is_over:
+            return DeleteRefusal.UNFINISHED
+        is_needed = any(
+            up is self.jobs[run.id]
+            for job in self.jobs.values()
+            if job.run is not run and not job.is_over
+            for up, _ in job.upstreams
+        )
+        return DeleteRefusal.NEEDED if is_needed else None
+
+    def delete(self, run: Run) -> None:
+        for job in list(self._of(run)):
+            self.outcomes |= dict.fromkeys(job.claims, ReportResult.STALE)
+            del self.jobs[job.id]
+        self.runs.remove(run)
+        named = run.plan.identity.kind, run.plan.identity.name
+        if self.names[named] is run:
+            del self.names[named]
 
     def _commands(self, run: Run) -> Sequence[Job]:
         return [job for job in self._of(run) if job.node.kind is Kind.JOB]

@@ -64,6 +64,20 @@ def cancel(walk: Walk) -> None:
     _update_run(walk, "cancel")
 
 
+def delete(walk: Walk) -> None:
+    """Delete a run, preferably an ended one."""
+    walk.propagate_all()
+    if not walk.oracle.runs:
+        return
+    refusals = {run.id: walk.oracle.refuses_deletion(run) for run in walk.oracle.runs}
+    run = walk.pick(sorted(walk.oracle.runs, key=lambda run: refusals[run.id] is not None))
+    refusal = refusals[run.id]
+    assert walk.run(walk.store.delete_run(run.id)) == refusal
+    if refusal is None:
+        walk.oracle.delete(run)
+        assert walk.run(walk.store.get_run(run.id)) is None
+
+
 def _update_run(walk: Walk, operation: str) -> None:
     """Apply an operation to a run, preferably a running one."""
     walk.propagate_all()

@@ -12,7 +12,7 @@ _HOT = [
     file if name == file else f"{file}.{name}"
     for file in (
         *("find_session", "heartbeat", "claim", "complete", "requeue", "end_claims", "enqueue"),
-        *("propagate_ends", "leave_queues", "release", "append_output", "submit"),
+        *("propagate_ends", "leave_queues", "release", "append_output", "submit", "delete_run"),
         *("list_jobs", "list_specs", "list_attempts", "read_result"),
         *(
             "get_jobs",

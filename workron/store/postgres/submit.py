@@ -21,7 +21,7 @@ from workron.store import api
 from workron.store.postgres import copy, functions
 from workron.store.postgres.database import PostgresDatabase
 from workron.store.postgres.notify import NOTIFY
-from workron.store.types import SubmittedRun
+from workron.store.types import DeleteRefusal, SubmittedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
 
 
+_DELETE_STEP: Final = 5_000
+"""Jobs whose rows one transaction deletes."""
 _AT_ONCE: Final = RetryBackoff(0, 0, max_calls=8)
 # Sent as text: in each new session the driver would look up what an array of numbers is, which
 # takes four times as long as the linking.
@@ -116,6 +118,14 @@ class PostgresSubmitStore(PostgresDatabase, api.SubmitStore):
         runs = {plan.identity.uid: run for run, plan in placed}
         await connection.execute(link, _array(runs.values()), _array(copy.scheduled_jobs(placed)))
         return runs
+
+    async def delete_run(self, run: JobId) -> DeleteRefusal | None:
+        refusal = await self._call_value("delete_run", run)
+        if refusal is not None:
+            return DeleteRefusal(refusal)
+        while not await self._call_value("delete_run_step", run, _DELETE_STEP):
+            pass
+        return None
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None

@@ -13,7 +13,7 @@ from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
 from workron.core.plan import Kind, repeats
 from workron.store import api
-from workron.store.sqlite import completion, engine, pools
+from workron.store.sqlite import completion, deletion, engine, pools
 from workron.store.sqlite.bulk_update import SqliteBulkUpdates
 from workron.store.types import SubmittedRun
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from workron.core.plan import Identity, Plan
     from workron.store.sqlite.engine import Transaction
+    from workron.store.types import DeleteRefusal
 
 
 class SqliteSubmitStore(SqliteBulkUpdates, api.SubmitStore):
@@ -34,6 +35,12 @@ class SqliteSubmitStore(SqliteBulkUpdates, api.SubmitStore):
         return await self._write_and_wake(
             partial(_submit, plans=plans, bases=bases, supersedes=supersedes)
         )
+
+    async def delete_run(self, run: JobId) -> DeleteRefusal | None:
+        refusal = await self._write(partial(deletion.begin, run=run))
+        while refusal is None and not await self._write(partial(deletion.step, run=run)):
+            pass
+        return refusal
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
