@@ -46,7 +46,8 @@ def test_follow_prints_new_output_until_the_job_ends(
     path = write("long", command=command, more="outputStreamBytes: 1000000")
     call("submit", path, "--store", url)
     with _following("long", "-f", "--store", url) as child:
-        run = start("run", path, "--store", url)
+        # A worker, because `run` prints the output too, and waits until it is read.
+        run = start("worker", "--max-jobs", "1", "--store", url)
         assert _read(child, len(data)) == data
         now = subprocess.run(
             [sys.executable, "-m", "workron", "output", "long", "--store", url],

@@ -5,12 +5,15 @@ import io
 from datetime import datetime, timedelta
 
 import pytest
+from rich import cells
 from rich.console import Console
 
 from tests.cli import rows
-from workron.cli.progress import ProgressTable, RunSnapshot
+from workron.cli.progress import FailureDetail, RunSnapshot
+from workron.cli.progress_table import ProgressTable, progress_bar
 from workron.core.ids import JobId
 from workron.core.states import Reason, State
+from workron.store.types import AttemptRow
 
 _HEIGHT = 24
 
@@ -23,9 +26,11 @@ class FakeClock:
         return 0.0
 
 
-def _draw(snapshot: RunSnapshot | None, *notes: str, height: int = _HEIGHT) -> list[str]:
+def _draw(
+    snapshot: RunSnapshot | None, *notes: str, height: int = _HEIGHT, width: int = 80
+) -> list[str]:
     console = Console(
-        file=io.StringIO(), force_terminal=True, width=80, height=height, color_system=None
+        file=io.StringIO(), force_terminal=True, width=width, height=height, color_system=None
     )
     specs = {JobId(2): {"command": "first line\nsecond line " + "x" * 200}}
     table = ProgressTable(console, FakeClock(), specs)
@@ -69,7 +74,7 @@ def test_time_is_that_of_the_current_attempt_when_a_job_was_retried() -> None:
     unseen = rows.row("b", State.RUNNING, attempts=3, seconds=3600, job=3)
     begins = {(again.job, 2): rows.NOON - timedelta(seconds=5)}
     lines = _draw(dataclasses.replace(rows.snapshot(again, unseen), begins=begins))
-    assert [line.split("  ")[1] for line in lines if line.startswith("▸")] == ["5.0 s", "0.0 s"]
+    assert [line.split("  ")[1] for line in lines if line.startswith("▸ ")] == ["5.0 s", "0.0 s"]
 
 
 def test_retries_are_listed_after_running_jobs() -> None:
@@ -109,3 +114,75 @@ def test_last_notes_are_shown_when_there_are_many() -> None:
 
 def test_table_shows_starting_before_the_first_snapshot() -> None:
     assert _draw(None) == ["starting"]
+
+
+def _failed(count: int) -> RunSnapshot:
+    failed = [rows.row(f"t{at}", State.FAILED, job=at, attempts=1) for at in range(2, count + 2)]
+    attempt = AttemptRow(JobId(2), 1, "Failed", None, 7, "w", rows.NOON, rows.NOON)
+    details = {JobId(2): FailureDetail(attempt, b"the reason\n", {})}
+    ended = [(rows.run(), row) for row in failed]
+    return dataclasses.replace(rows.snapshot(*failed), ended=ended, details=details)
+
+
+def _printed(*snapshots: RunSnapshot) -> list[str]:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    table = ProgressTable(console, FakeClock(), {})
+    with console.capture() as drawn:
+        for snapshot in snapshots:
+            table.show(snapshot)
+    return drawn.get().splitlines()
+
+
+def test_failure_is_printed_once_when_it_happens() -> None:
+    failed = _failed(1)
+    later = dataclasses.replace(failed, ended=[])
+    assert _printed(failed, later) == ["Failed     flow/t2", "  | the reason"]
+
+
+def test_success_is_not_printed() -> None:
+    good = rows.row("good", State.SUCCEEDED)
+    assert _printed(dataclasses.replace(rows.snapshot(good), ended=[(rows.run(), good)])) == []
+
+
+def test_failures_are_only_counted_when_too_many_were_printed() -> None:
+    lines = _printed(_failed(500), _failed(500))
+    assert len(lines) == 201
+    assert lines[-1] == "More failures are counted in the table."
+
+
+@pytest.mark.parametrize("width", [20, 40, 59, 60, 100, 200])
+def test_lines_fit_when_the_terminal_is(width: int) -> None:
+    states = list(State)
+    jobs = [
+        rows.row(f"task-{at}", states[at % len(states)], job=at, seconds=1)
+        for at in range(2, 10_000)
+    ]
+    lines = _draw(rows.snapshot(*jobs), "a note", width=width)
+    assert max(map(cells.cell_len, lines)) <= width
+    assert len(lines) <= _HEIGHT
+
+
+def test_short_headings_are_complete_when_the_terminal_has_40_columns() -> None:
+    jobs = [rows.row("some-long-task", state, job=at) for at, state in enumerate(State, 2)]
+    lines = _draw(rows.snapshot(*jobs), width=40)
+    assert lines[2].split() == ["ok", "run", "wait", "fail", "skip", "canc"]
+    assert lines[3].split()[0] == "some-long-t…"
+
+
+@pytest.mark.parametrize(
+    ("counts", "bar"),
+    [
+        ({State.SUCCEEDED: 10}, "━━━━━━━━━━"),
+        ({State.SUCCEEDED: 5, State.WAITING: 5}, "━━━━━·····"),
+        ({State.SUCCEEDED: 9_999, State.FAILED: 1}, "━━━━━━━━━✗"),
+        ({State.FAILED: 3, State.SKIPPED: 3, State.RUNNING: 4}, "✗✗✗╌╌╌▸▸▸▸"),
+        ({State.SUCCEEDED: 1, State.RUNNING: 1, State.WAITING: 1}, "━━━━▸▸▸···"),
+        ({}, ""),
+    ],
+)
+def test_states_differ_by_glyph_in_the_bar(counts: dict[State, int], bar: str) -> None:
+    assert progress_bar(counts, 10).plain == bar
+
+
+def test_bar_is_empty_when_it_has_no_room() -> None:
+    assert progress_bar(dict.fromkeys(State, 1), 0).plain == ""

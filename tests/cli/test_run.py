@@ -18,8 +18,11 @@ def test_run_exits_with_0_when_all_succeeded(call: Call, write: Write) -> None:
 def test_run_exits_with_1_when_a_job_failed(call: Call, write: Write) -> None:
     result = call("run", write("bad", command="echo the reason; exit 3", more="maxAttempts: 1"))
     assert result.code == 1
-    assert "bad  the command ended with exit code 3 (ExitCode)" in result.out
-    assert "  | the reason" in result.out
+    first, second, *_ = result.out.splitlines()
+    assert first == "the reason"
+    assert second.startswith("Failed     bad  ")
+    assert second.endswith("  the command ended with exit code 3 (ExitCode)")
+    assert result.out.count("the reason") == 1
 
 
 def test_run_exits_with_1_when_another_task_runs_after_the_failure(

@@ -12,7 +12,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
 from workron.store.api import ReadStore
-from workron.store.types import JobRow
+from workron.store.types import AttemptRow, JobRow
 
 
 class FakeClock:
@@ -42,6 +42,16 @@ class FakeReader:
             raise errors.StoreUnreachableError("db does not answer")
         self._clock.seconds += self._cost
         return self.rows
+
+    async def list_attempts(self, job: JobId) -> list[AttemptRow]:
+        return [AttemptRow(job, 1, "Failed", None, 7, "w", rows.NOON, rows.NOON)]
+
+    async def read_output(self, job: JobId, *, last: int) -> bytes:
+        assert last > 0
+        return b"output of %d" % job
+
+    async def get_spec(self, _: JobId) -> dict[str, str]:
+        return {"command": "false"}
 
 
 def _feed(cost: float = 0.0) -> tuple[RunFeed, FakeReader]:
@@ -132,3 +142,20 @@ async def test_pause_is_longer_when_reads_are_slow() -> None:
     reader.rows = _with_workflow(State.RUNNING)
     await feed.read()
     assert feed.pause_seconds == 20.0
+
+
+async def test_details_are_read_for_the_first_failures_only() -> None:
+    feed, reader = _feed()
+    feed.max_details = 3
+    failing = [
+        rows.row(name, State.WAITING, job=job, failures=1) for job, name in ((2, "a"), (3, "b"))
+    ]
+    reader.rows = _with_workflow(State.RUNNING, *failing)
+    details = (await feed.read()).details
+    assert [(job, one.output) for job, one in details.items()] == [
+        (2, b"output of 2"), (3, b"output of 3"),
+    ]  # fmt: skip
+    assert [one.attempt and one.attempt.exit_code for one in details.values()] == [7, 7]
+    failed = [rows.row(str(job), State.FAILED, job=job, failures=1) for job in (4, 5)]
+    reader.rows = _with_workflow(State.RUNNING, *failing, *failed)
+    assert list((await feed.read()).details) == [4]

@@ -149,9 +149,9 @@ def open_sink() -> Iterator[Callable[[bytes], None]]:
     if not sys.stdout.isatty():
         yield _write_to_pipe
         return
-    terminal = _Terminal()
-    yield terminal.write
-    terminal.end()
+    terminal = TerminalFilter()
+    yield lambda data: typer.echo(terminal.filter(data), nl=False)
+    typer.echo(terminal.end(), nl=False)
 
 
 def _write_to_pipe(data: bytes) -> None:
@@ -159,24 +159,24 @@ def _write_to_pipe(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-class _Terminal:
-    """Writes text without control sequences."""
+class TerminalFilter:
+    """Makes text without control sequences of output that arrives in pieces."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._buffered = ""
         self._is_line_open = False
 
-    def write(self, data: bytes) -> None:
-        self._write_text(self._decoder.decode(data))
+    def filter(self, data: bytes) -> str:
+        """Return what can be shown after this piece."""
+        return self._filter_text(self._decoder.decode(data))
 
-    def end(self) -> None:
-        """Write what is buffered, and end an open line."""
-        self._write_text(self._decoder.decode(b"", final=True), is_last=True)
-        if self._is_line_open:
-            typer.echo()
+    def end(self) -> str:
+        """Return what is buffered, and the end of an open line."""
+        text = self._filter_text(self._decoder.decode(b"", final=True), is_last=True)
+        return text + "\n" * self._is_line_open
 
-    def _write_text(self, text: str, *, is_last: bool = False) -> None:
+    def _filter_text(self, text: str, *, is_last: bool = False) -> str:
         text = self._buffered + text
         # A control sequence ends at the end of its line at the latest.
         start = text.find(_ESCAPE, text.rfind("\n") + 1)
@@ -184,4 +184,4 @@ class _Terminal:
         self._buffered = text[cut:]
         if shown := printable.strip_control(text[:cut]):
             self._is_line_open = not shown.endswith("\n")
-            typer.echo(shown, nl=False)
+        return shown

@@ -1,18 +1,26 @@
-"""The summary that `run` prints at its end: states, slowest jobs, failures and their output."""
+"""The summary that `run` prints at its end.
+
+A table with a time line per task, the state of each run, the slowest jobs, which job failed first,
+and the commands that show more. The output of failures was printed when they happened.
+"""
 
 from __future__ import annotations
 
 import heapq
+import json
 import os
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from workron.cli import exit_codes, formatting, hints
+from workron.cli import exit_codes, formatting, timeline
 from workron.core import printable
+from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.scheduling import job_view
+from workron.store import connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -25,9 +33,10 @@ if TYPE_CHECKING:
 
 
 _SLOWEST: Final = 3
-_FAILED: Final = 5
-_TAIL_LINES: Final = 10
 _FEW_RUNS: Final = 10
+_DEFAULT_NAMESPACE: Final = "default"
+_STORE_VARIABLE: Final = "WORKRON_STORE"
+_KEEP_OUTPUT: Final = "to keep the output of all jobs, use --store sqlite:///path or --output-dir"
 
 _ORDER: Final = (
     State.SUCCEEDED,
@@ -53,17 +62,22 @@ async def print_summary(
 ) -> None:
     """Print the summary; `before` counts jobs that ended in an earlier process."""
     # One by one: if the store fails, the lines so far are known to the user.
-    async for line in _lines(reader, runs, seconds, before):
+    async for line in _lines(console.width, reader, runs, seconds, before):
         # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
         console.print(line, soft_wrap=True)
 
 
 async def _lines(
-    reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
+    width: int, reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> AsyncIterator[Text]:
     commands = [(one.run, row) for one in runs for row in one.commands]
+    if len(commands) > 1:
+        yield Text()
+        for line in timeline.lines(runs, width):
+            yield line
+        yield Text()
     for observed in runs:
-        if len(runs) <= _FEW_RUNS or _has_allowed_failures(observed):
+        if _needs_headline(observed, len(runs)):
             yield _headline(observed)
     counts = _counts([row for _, row in commands], seconds)
     yield Text(counts + (f"; {before:,} of them ended before this start" if before else ""))
@@ -71,18 +85,57 @@ async def _lines(
     if len(commands) > 1 and slowest:
         shown = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
         yield Text(f"slowest: {shown}")
-    failed = [(run, row) for run, row in commands if row.state is State.FAILED]
-    for run, row in failed[:_FAILED]:
-        attempts = "" if row.attempts <= 1 else f", {row.attempts} attempts"
+    failed = first_failure(runs)
+    if failed is not None and len(commands) > 1:
+        run, row = failed
         path = formatting.job_path(run, row)
-        yield Text.assemble((path, "bold red"), f"  {formatting.reason(row)}{attempts}")
-        output = await reader.read_output(row.job, last=printable.READ_BYTES)
-        for line in formatting.last_lines(output, _TAIL_LINES):
-            yield Text(f"  | {line}", style="dim")
-        if text := hints.hint(await reader.get_spec(row.job) or {}, row, output, os.environ):
-            yield Text(f"  hint: {text}", style="yellow")
-    if len(failed) > _FAILED:
-        yield Text(f"{len(failed) - _FAILED:,} more jobs failed")
+        yield Text.assemble("failed first: ", (path, "bold red"), f"  {formatting.reason(row)}")
+
+
+def first_failure(runs: Sequence[ObservedRun]) -> tuple[RunRow, JobRow] | None:
+    """Return the job that failed first."""
+    failed = [(one.run, job_view.failures_in_order(one.commands)) for one in runs]
+    first = [(run, rows[0]) for run, rows in failed if rows]
+    return min(first, key=lambda one: (one[1].finished_at, one[1].job), default=None)
+
+
+def next_steps(runs: Sequence[ObservedRun], store: str) -> list[str]:
+    """Return lines that say how to see more of a failure."""
+    failed = first_failure(runs)
+    if failed is None:
+        return []
+    if connect.is_memory(store):
+        has_several = sum(len(one.commands) for one in runs) > 1
+        return [_KEEP_OUTPUT] if has_several else []
+    run, row = failed
+    options = "" if run.namespace == _DEFAULT_NAMESPACE else f" -n {run.namespace}"
+    has_variable = os.environ.get(_STORE_VARIABLE) == store
+    has_password = not connect.is_file(store) and connect.redact(store) != store
+    if not has_variable and not has_password:
+        options += f" --store {shlex.quote(store)}"
+    setting = f", with {_STORE_VARIABLE} set to this store" if has_password else ""
+    commands = [f"workron output {formatting.job_path(run, row)}{options}"]
+    if run.kind is Kind.WORKFLOW:
+        commands.append(f"workron describe {run.name}{options}")
+    return [f"to see more{setting}:", *(f"  {command}" for command in commands)]
+
+
+async def print_results(console: Console, reader: ReadStore, runs: Sequence[ObservedRun]) -> None:
+    """Print the result of each job that has one, as JSON on one line."""
+    for observed in runs:
+        for row in observed.commands:
+            result = await reader.read_result(row.job) if row.state is State.SUCCEEDED else None
+            if result is not None:
+                path = formatting.job_path(observed.run, row)
+                text = json.dumps(result, ensure_ascii=False)
+                console.print(Text(f"{path}  {printable.line(text)}"), soft_wrap=True)
+
+
+def _needs_headline(run: ObservedRun, count: int) -> bool:
+    """Return whether to print the state of a run: a Job's is in its line or in the table."""
+    if run.run.kind is not Kind.WORKFLOW:
+        return False
+    return count <= _FEW_RUNS or _has_allowed_failures(run)
 
 
 def _has_allowed_failures(run: ObservedRun) -> bool:

@@ -24,7 +24,9 @@ class Table:
         self._console = Console(highlight=False)
         self._widths: list[int] = []
         # Each word is rendered once: Rich takes longer for every line than all the rest takes.
-        self._styled = {str(word): self._style(word, color) for word, color in colors.items()}
+        self._styled = {
+            str(word): styled(self._console, word, color) for word, color in colors.items()
+        }
 
     def print(self, rows: Sequence[Sequence[str]]) -> None:
         """Print lines, the first time with the heading; columns keep at least their widths."""
@@ -32,7 +34,7 @@ class Table:
         columns = zip(self._titles, *rows, strict=True)
         widths = [max(map(cells.cell_len, column)) for column in columns]
         self._widths = [max(pair) for pair in zip(widths, self._widths or widths, strict=True)]
-        lines = [self._style(self._line(self._titles, {}), "dim")] if is_first else []
+        lines = [styled(self._console, self._line(self._titles, {}), "dim")] if is_first else []
         lines += [self._line(row, self._styled) for row in rows]
         typer.echo("\n".join(lines), color=True)
 
@@ -43,7 +45,9 @@ class Table:
         )
         return _GAP.join(padded).rstrip()
 
-    def _style(self, text: str, color: str) -> str:
-        with self._console.capture() as captured:
-            self._console.print(Text(text, style=color), end="", soft_wrap=True)
-        return captured.get()
+
+def styled(console: Console, text: str, color: str) -> str:
+    """Return the text with the sequences of a color, if the console has colors."""
+    with console.capture() as captured:
+        console.print(Text(text, style=color), end="", soft_wrap=True)
+    return captured.get()

@@ -68,17 +68,18 @@ def _scheme(url: str) -> str:
     try:
         scheme = parse.urlsplit(url).scheme
     except ValueError as cause:
-        raise errors.InputError(f"{_redact(url)!r} is not a URL: {cause}: {_FORMS}") from None
+        raise errors.InputError(f"{redact(url)!r} is not a URL: {cause}: {_FORMS}") from None
     if scheme == "memory" and url != "memory:":
         raise errors.InputError(
             f"{url!r}: a store in memory has no name, so nothing may follow `memory:`; {_FORMS}"
         )
     if scheme not in {"memory", "sqlite", *_POSTGRES}:
-        raise errors.InputError(f"{_redact(url)!r} is not the URL of a store: {_FORMS}")
+        raise errors.InputError(f"{redact(url)!r} is not the URL of a store: {_FORMS}")
     return scheme
 
 
-def _redact(url: str) -> str:
+def redact(url: str) -> str:
+    """Return a URL without its password."""
     from workron.store.postgres import driver_errors
 
     return driver_errors.redact_url(url)
