@@ -15,6 +15,7 @@ NOT_FOUND: Final = 4
 TIMED_OUT: Final = 5
 HUNG_UP: Final = 129
 INTERRUPTED: Final = 130
+CLOSED_OUTPUT: Final = 141
 TERMINATED: Final = 143
 
 MEANINGS: Final = {
@@ -26,6 +27,7 @@ MEANINGS: Final = {
     TIMED_OUT: "--timeout expired",
     HUNG_UP: "terminated by SIGHUP",
     INTERRUPTED: "interrupted (Ctrl-C)",
+    CLOSED_OUTPUT: "`workron run` was stopped because its output was closed",
     TERMINATED: "terminated by SIGTERM",
 }
 
