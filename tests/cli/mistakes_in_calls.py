@@ -305,10 +305,15 @@ RUNS: Final = (
         "the result is larger than 16384 bytes",
         "command: head -c 20000 /dev/zero > $WORKRON_RESULT",
     ),
-    _failing(
+    # Of a task: the output of a single Job is printed as it is, and the test reads text.
+    Mistake(
         "binary output",
         "the command ended with exit code 3",
-        "command: head -c 3000 /dev/urandom; exit 3",
+        flow(
+            "{name: b, command: head -c 3000 /dev/urandom; exit 3, maxAttempts: 1}",
+            "{name: c, command: echo}",
+        ),
+        code=1,
     ),
     _failing(
         "large output",
