@@ -305,7 +305,7 @@ RUNS: Final = (
         "the result is larger than 16384 bytes",
         "command: head -c 20000 /dev/zero > $WORKRON_RESULT",
     ),
-    # Of a task: the output of a single Job is printed as it is, and the test reads text.
+    # A workflow, because the bytes of a single Job are printed unchanged, and the test reads text.
     Mistake(
         "binary output",
         "the command ended with exit code 3",

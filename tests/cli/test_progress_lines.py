@@ -77,7 +77,7 @@ def test_control_sequences_are_removed_when_a_failure_is_printed() -> None:
 
 
 def test_hint_is_printed_at_the_first_failure_and_at_the_end() -> None:
-    details = _detail(2, b"python3: can't open file 'a.py': No such file or directory\n")
+    details = _detail(2, b"cat: data.csv: No such file or directory\n")
     ended = (rows.run(), rows.row("a", State.FAILED, failures=3))
     retried = [(rows.run(), rows.row("a", State.WAITING, failures=count)) for count in (1, 2)]
     snapshots = [

@@ -120,11 +120,12 @@ class ProgressTable:
 
     def show(self, snapshot: RunSnapshot) -> None:
         """Show a new snapshot, and print its failures above the table."""
-        self._print_failures(snapshot)
         self._active = list(_active(snapshot))
         self._tasks = list(_tasks(snapshot.runs))
         self._total = _sum(self._tasks)
         self._drawn = None
+        # Last, because printing draws the table again.
+        self._print_failures(snapshot)
 
     def say(self, text: str) -> None:
         """Show a message about the run itself, below the table."""

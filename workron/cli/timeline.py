@@ -155,9 +155,10 @@ def _columns(task: TaskLine) -> tuple[str, str, str, str]:
 def _layout(rows: Sequence[tuple[str, str, str, str]], width: int) -> _Layout:
     name, jobs, state, took = (max(map(len, column)) for column in zip(*rows, strict=True))
     room = width - jobs - state - took - 4 * len(_GAP)
-    name = min(name, max(_MIN_NAME, room - _MIN_CELLS))
-    cells = min(_MAX_CELLS, room - name)
-    return _Layout(name, jobs, state, took, cells if cells >= _MIN_CELLS else 0)
+    cut = min(name, max(_MIN_NAME, room - _MIN_CELLS))
+    if room - cut < _MIN_CELLS:
+        return _Layout(min(name, max(_MIN_NAME, room)), jobs, state, took, 0)
+    return _Layout(cut, jobs, state, took, min(_MAX_CELLS, room - cut))
 
 
 def _line(columns: tuple[str, str, str, str], layout: _Layout, color: str) -> Text:
