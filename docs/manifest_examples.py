@@ -206,7 +206,8 @@ ttlSecondsAfterFinished: 86400
     ),
     "WorkflowSpec": (
         """\
-`priority`, `suspend`, `cancel` and `ttlSecondsAfterFinished` apply to all tasks.
+`priority`, `suspend`, `cancel` and `ttlSecondsAfterFinished` apply to all tasks. `forceCancel`
+also cancels those of the field finally.
 
 tasks:
   - {name: extract, command: /app/extract}
@@ -214,7 +215,28 @@ tasks:
 priority: -10
 suspend: true
 cancel: false
+forceCancel: false
 ttlSecondsAfterFinished: 3600
+""",
+        """\
+Tasks of `finally` run when all other tasks have ended, however they ended. They find the state of
+the tasks in the variable `$WORKRON_RUN_STATE`.
+
+tasks:
+  - {name: load, command: /app/load}
+finally:
+  - {name: notify, command: 'notify "$WORKRON_RUN" "$WORKRON_RUN_STATE"'}
+""",
+        """\
+`env` and `defaults` apply to all tasks, and a task can override them. After the `deadline`, or with
+`failFast` after the first failure, the tasks that have not ended are cancelled.
+
+env: [{name: REGION, value: eu}]
+defaults: {pool: large, maxAttempts: 5, timeout: 10m, backoff: {initial: 30s}}
+deadline: 2h
+failFast: true
+tasks:
+  - {name: load, command: /app/load}
 """,
     ),
     "Task": (

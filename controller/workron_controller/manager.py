@@ -83,7 +83,7 @@ class Manager:
         cluster = CustomObjects(deps.api, retrying, config.namespaces)
         self.informer = Informer(handler, deps.access, config.namespaces, clock, rng)
         self.resync = Resync(cluster, store, handler, clock, rng, config.resync_margin)
-        self.submitter = Submitter(store, self.workqueue, self.objects)
+        self.submitter = Submitter(store, self.workqueue, self.objects, cluster.is_terminating)
         rate = config.status_writes_per_second
         self.status_queue = StatusQueue(rate, burst=rate)
         self.events = EventRecorder(deps.api, retrying, clock)

@@ -68,3 +68,8 @@ def _object(kind: Kind, name: str, spec: Raw) -> Raw:
         "metadata": metadata,
         "spec": spec,
     }
+
+
+async def not_terminating(_: str) -> bool:
+    """Return that a namespace is not being deleted."""
+    return False

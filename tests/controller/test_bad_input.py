@@ -105,7 +105,7 @@ SHAPES: dict[str, tuple[Json, str]] = {
     "null": ({"spec": None}, "spec: is required"),
     "list": ({"spec": ["true"]}, "spec: must be a mapping, found a list"),
     "text": ({"spec": "true"}, "spec: must be a mapping, found the text 'true'"),
-    "unknown": ({"spec": GOOD | {"shell": 1}}, "spec.shell: there is no such field here"),
+    "unknown": ({"spec": GOOD | {"shel": 1}}, "spec.shel: there is no such field here"),
     "types": ({"spec": GOOD | {"priority": "high"}}, "spec.priority: must be a whole number"),
     "deep": ({"spec": GOOD | {"env": json.loads("[" * 400 + "]" * 400)}}, "spec.env[0]: must be"),
     "ttl": ({"spec": GOOD | {"ttlSecondsAfterFinished": 1 << 80}}, "spec.ttlSeconds"),

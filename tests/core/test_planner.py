@@ -24,6 +24,7 @@ from workron.core.plan import (
     SchedulingTerms,
 )
 from workron.core.verdict import Condition
+from workron.core.workflow_specs import WorkflowSpecs
 
 UID = UUID("11111111-2222-4333-8444-55555555abcd")
 Json = dict[str, Any]
@@ -354,7 +355,7 @@ def test_stored_spec_of_a_workflow_has_all_tasks(about: Json) -> None:
     made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxWorkerLosses": 6}
     spec = WorkflowSpec.parse({"tasks": made} | about)
 
-    texts = dict(planner.WorkflowSpecs(spec).encode(None))
+    texts = dict(WorkflowSpecs(spec, spec.tasks).encode(None))
 
     expected = spec.as_manifest()
     expected.pop("suspend", None)
@@ -431,3 +432,134 @@ def test_digest_is_the_same_when_fields_come_in_another_order() -> None:
 
     assert workflow(*tasks).digest() == workflow(*turned).digest()
     assert workflow(*tasks).digest() != workflow(*reversed(tasks)).digest()
+
+
+def _finally_plan(**spec: Any) -> Plan:
+    tasks = [{"name": "a", "command": "true"}, {"name": "b", "count": 2, "command": "true"}]
+    last: list[Json] = [{"name": "y", "command": "true"}]
+    last += [{"name": "z", "command": "true", "dependsOn": after("y")}]
+    return planner.plan_workflow(
+        Workflow.parse(
+            {
+                "apiVersion": "workron.dev/v1alpha1",
+                "kind": "Workflow",
+                "metadata": {"name": "flow"},
+                "spec": {"tasks": tasks, "finally": last} | spec,
+            }
+        ),
+        UUID(int=1),
+    )
+
+
+def test_finally_waits_for_a_group_of_all_tasks() -> None:
+    plan = _finally_plan()
+
+    shown = [(n.kind, n.name, n.spec, n.group_id, n.upstreams) for n in plan.nodes]
+    assert shown == [
+        (Kind.WORKFLOW, "flow", 0, None, 3),
+        (Kind.TASKS, "(tasks)", 0, 0, 2),
+        (Kind.JOB, "a", 1, 1, 0),
+        (Kind.ARRAY, "b", 2, 1, 2),
+        (Kind.JOB, "b", 2, 3, 0),
+        (Kind.JOB, "b", 2, 3, 0),
+        (Kind.JOB, "y", 3, 0, 1),
+        (Kind.JOB, "z", 4, 0, 1),
+    ]
+    assert plan.finally_from == 6
+    edges = [(edge.upstream, edge.downstream, edge.condition) for edge in plan.edges]
+    assert edges == [(1, 6, Condition.FINISHED), (6, 7, Condition.SUCCEEDED)]
+    assert [n.feeds_inputs for n in plan.nodes[6:]] == [False, True]
+
+
+def test_stored_spec_of_a_workflow_has_its_finally() -> None:
+    specs = bodies(_finally_plan())
+
+    assert [task["name"] for task in specs[0]["finally"]] == ["y", "z"]
+    assert specs[4] == {"command": "true"}
+    assert workflow({"name": "a"}).digest() != _finally_plan().digest()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "last", "message"),
+    [
+        (
+            [{"name": "a"}],
+            [{"name": "z", "dependsOn": after("a")}],
+            (
+                "task 'z' of `finally` depends on task 'a'; tasks of `finally` start when all other"
+                " tasks have ended: remove that dependency"
+            ),
+        ),
+        (
+            [{"name": "a", "dependsOn": after("z")}],
+            [{"name": "z"}],
+            (
+                "task 'a' depends on 'z' of `finally`; tasks of `finally` start when all other"
+                " tasks have ended: remove that dependency"
+            ),
+        ),
+        (
+            [{"name": "a"}],
+            [{"name": "a"}],
+            "a task and a task of `finally` are named 'a'; give one another name",
+        ),
+        (
+            [{"name": "a"}],
+            [{"name": "y", "dependsOn": after("z")}, {"name": "z", "dependsOn": after("y")}],
+            (
+                "these tasks depend on each other in a cycle: y -> z -> y; remove one of these"
+                " dependencies"
+            ),
+        ),
+        (
+            [{"name": "a"}],
+            [{"name": "z", "dependsOn": after("x")}],
+            "task 'z' (finally[0]) depends on 'x', which is not a task of this workflow",
+        ),
+    ],
+    ids=["on-task", "on-finally", "same-name", "cycle", "unknown"],
+)
+def test_wrong_dependencies_of_finally_are_rejected(
+    tasks: list[Json], last: list[Json], message: str
+) -> None:
+    tasks, last = ([{"command": "true"} | one for one in some] for some in (tasks, last))
+    with pytest.raises(errors.GraphError) as caught:
+        _finally_plan(tasks=tasks, **{"finally": last})
+    assert str(caught.value) == f"Workflow 'flow': {message}"
+
+
+def test_relative_workdir_of_finally_is_rejected_at_its_place() -> None:
+    with pytest.raises(errors.SpecError) as caught:
+        _finally_plan(**{"finally": [{"name": "z", "command": "true", "workdir": "here"}]})
+    assert caught.value.path == ("spec", "finally", 0, "workdir")
+
+
+def test_tasks_get_the_variables_and_defaults_of_the_workflow() -> None:
+    tasks: list[Json] = [
+        {"name": "a", "command": "true", "env": [{"name": "B", "value": "own"}]},
+        {"name": "b", "command": "true", "maxAttempts": 2, "pool": "small"},
+    ]
+    plan = _finally_plan(
+        tasks=tasks,
+        env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        defaults={"pool": "large", "maxAttempts": 5, "timeout": "10m"},
+    )
+
+    specs = bodies(plan)
+    assert specs[0]["tasks"] == tasks
+    assert specs[1] == {
+        "command": "true",
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "own"}],
+        "pool": "large",
+        "maxAttempts": 5,
+        "timeout": "10m",
+    }
+    assert (specs[2]["maxAttempts"], specs[2]["pool"]) == (2, "small")
+    assert [one.pool for one in plan.terms] == ["default", "large", "small", "large", "large"]
+
+
+def test_deadline_and_fail_fast_are_those_of_the_run() -> None:
+    plan = _finally_plan(deadline="2h", failFast=True)
+
+    assert [one.deadline_seconds for one in plan.terms] == [7200, None, None, None, None]
+    assert plan.is_fail_fast

@@ -36,9 +36,15 @@ _TWO_VALUES: Final[Mapping[str, Mapping[str, tuple[Any, Any]]]] = {
         "ttlSecondsAfterFinished": (0, 1),
     },
     "Workflow": {
+        "finally": ([{"name": "z", "command": "x"}], [{"name": "z", "command": "y"}]),
+        "env": ([{"name": "A", "value": "b"}], [{"name": "A", "value": "c"}]),
+        "defaults": ({"pool": "fast"}, {"pool": "slow"}),
+        "deadline": ("1s", "2s"),
+        "failFast": (True, False),
         "priority": (1, 2),
         "suspend": (True, False),
         "cancel": (False, True),
+        "forceCancel": (False, True),
         "ttlSecondsAfterFinished": (0, 1),
     },
 }
@@ -74,7 +80,8 @@ def updates() -> Iterator[Update]:
     """Yield each edit, with a name that is valid for an object."""
     for kind in _TWO_VALUES:
         yield from _of_fields(kind)
-        yield from _of_cancel(kind)
+        yield from _of_cancel(kind, "cancel")
+    yield from _of_cancel("Workflow", "forceCancel")
     yield from _of_one_time()
     yield from _of_tasks()
 
@@ -90,11 +97,11 @@ def _of_fields(kind: str) -> Iterator[Update]:
         yield _update(f"{name}-swapped", kind, one, other, refused)
 
 
-def _of_cancel(kind: str) -> Iterator[Update]:
-    cancelled = _spec(kind, "cancel", True)
+def _of_cancel(kind: str, field: str) -> Iterator[Update]:
+    cancelled = _spec(kind, field, True)
     for word, after in {"denied": False, "forgotten": None}.items():
-        name = f"{kind}-cancel-{word}".lower()
-        yield _update(name, kind, cancelled, _spec(kind, "cancel", after), "cancel")
+        name = f"{kind}-{field}-{word}".lower()
+        yield _update(name, kind, cancelled, _spec(kind, field, after), field)
 
 
 def _of_one_time() -> Iterator[Update]:

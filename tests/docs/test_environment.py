@@ -28,7 +28,9 @@ kind: Workflow
 metadata: {{name: flow}}
 spec:
   tasks:
-    - {{name: all, items: [1], command: "env > {tmp_path}/seen"}}
+    - {{name: all, command: "true"}}
+  finally:
+    - {{name: last, items: [1], command: "env > {tmp_path}/seen"}}
 """)
     assert call("run", flow).code == 0
     seen = {line.partition("=")[0] for line in (tmp_path / "seen").read_text().splitlines()}

@@ -94,9 +94,9 @@ class RecordingStore:
         ]
         return await self._store.submit(plans)
 
-    async def cancel(self, run: JobId) -> bool:
+    async def cancel(self, run: JobId, *, force: bool) -> bool:
         self.calls.append("cancel")
-        return await self._store.cancel(run)
+        return await self._store.cancel(run, force=force)
 
 
 async def test_cancelled_run_is_stored_suspended_so_that_no_command_starts(store: Store) -> None:

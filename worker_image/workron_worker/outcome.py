@@ -234,6 +234,7 @@ def _attempt_variables(claimed: ClaimedJob, pool: str) -> dict[str, str]:
         "WORKRON_JOB_ID": str(claimed.job),
         "WORKRON_ATTEMPT": str(claimed.attempt),
         "WORKRON_MAX_ATTEMPTS": str(claimed.spec.command.max_attempts),
+        **({} if claimed.run_state is None else {"WORKRON_RUN_STATE": str(claimed.run_state)}),
         "WORKRON_FENCE": str(claimed.fence),
     }
     if claimed.index is not None:

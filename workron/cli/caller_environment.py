@@ -1,12 +1,13 @@
 """Variables that `workron run` passes from its caller to commands, and that no store keeps.
 
 A spec says by `fromEnv` which variable it takes; that is all that is stored. `--env-file` adds such
-an entry to each command for each line of the file. The values stay in this process, which gives
-them to the commands of its own runs. Another worker has none, and fails the attempt instead.
+an entry to each Job and Workflow for each line of the file. The values stay in this process, which
+gives them to the commands of its own runs. Another worker has none, and fails the attempt instead.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +17,14 @@ from workron.cli import command_specs
 from workron.core import errors, formats
 from workron.core.jobspec import MAX_ENV_VARS
 from workron.core.model.job import EnvVar
+from workron.core.model.workerpool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workron.core.manifest.load import Manifest
-    from workron.core.model.job import CommandSpec
+    from workron.core.model.job import CommandSpec, JobSpec
+    from workron.core.model.workflow import WorkflowSpec
     from workron.scheduling.submit import Request
     from workron.store.types import ClaimedJob
 
@@ -64,9 +67,16 @@ class CallerEnvironment:
         """Return the manifests with the added variables; those of a manifest win."""
         if not self.added:
             return list(manifests)
-        return [command_specs.replaced(one, self._extended) for one in manifests]
+        return [self._with_added(one) for one in manifests]
 
-    def _extended(self, spec: CommandSpec, _: object) -> CommandSpec:
+    def _with_added(self, manifest: Manifest) -> Manifest:
+        resource = manifest.resource
+        if isinstance(resource, WorkerPool):
+            return manifest
+        changed = resource.model_copy(update={"spec": self._extended(resource.spec)})
+        return dataclasses.replace(manifest, resource=changed)
+
+    def _extended(self, spec: JobSpec | WorkflowSpec) -> JobSpec | WorkflowSpec:
         own = {variable.name for variable in spec.env}
         more = [EnvVar(name=one, from_env=one) for one in self.added if one not in own]
         if len(own) + len(more) > MAX_ENV_VARS:

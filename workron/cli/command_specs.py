@@ -1,4 +1,4 @@
-"""The commands of a manifest: the spec of a Job, and each task of a Workflow."""
+"""The commands of a manifest: the spec of a Job, and each task of a Workflow, as they are run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def commands(manifest: Manifest) -> Iterator[tuple[Path, CommandSpec]]:
     if isinstance(resource, Job):
         yield ("spec",), resource.spec
     elif isinstance(resource, Workflow):
-        for at, task in enumerate(resource.spec.tasks):
-            yield ("spec", "tasks", at), task
+        for at, task in enumerate(resource.spec.resolved_tasks()):
+            yield ("spec", *resource.spec.path_of(at)), task
 
 
 def replaced(manifest: Manifest, change: Callable[[Any, Manifest], Any]) -> Manifest:
@@ -32,8 +32,12 @@ def replaced(manifest: Manifest, change: Callable[[Any, Manifest], Any]) -> Mani
     if isinstance(resource, Job):
         update: dict[str, Any] = {"spec": change(resource.spec, manifest)}
     elif isinstance(resource, Workflow):
-        tasks = tuple(change(task, manifest) for task in resource.spec.tasks)
-        update = {"spec": resource.spec.model_copy(update={"tasks": tasks})}
+        spec = resource.spec
+        fields = {"tasks": spec.tasks} | ({"finally_": spec.finally_} if spec.finally_ else {})
+        changed = {
+            name: tuple(change(task, manifest) for task in tasks) for name, tasks in fields.items()
+        }
+        update = {"spec": spec.model_copy(update=changed)}
     else:
         return manifest
     return dataclasses.replace(manifest, resource=resource.model_copy(update=update))

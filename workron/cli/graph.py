@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,8 +14,9 @@ from workron.cli import gc_tuning, manifest_files, object_ref, options, system_c
 from workron.cli.stores import opened
 from workron.core import drawing, errors
 from workron.core.model.job import Job, JobSpec
-from workron.core.model.workflow import Workflow, WorkflowSpec
+from workron.core.model.workflow import Task, Workflow, WorkflowSpec
 from workron.core.plan import Kind
+from workron.core.verdict import Condition
 from workron.scheduling import submit
 
 
@@ -88,15 +89,25 @@ async def _from_store(url: str, namespace: str, name: str) -> Sequence[Sequence[
     return [[_box(run.name, JobSpec.parse(spec))]]
 
 
+_FINALLY: Final = "(finally)"
+"""The box above the tasks of `finally`. No task can have this name."""
+
+
 def _boxes(spec: WorkflowSpec) -> Sequence[drawing.TaskBox]:
-    return [
-        drawing.TaskBox(
-            task.name,
-            [(up.name, up.when) for up in task.depends_on],
-            task.size if task.is_array else None,
-        )
-        for task in spec.tasks
-    ]
+    boxes = [_task_box(task) for task in spec.tasks]
+    if spec.finally_:
+        boxes.append(drawing.TaskBox(_FINALLY))
+        boxes += [_below_finally(_task_box(task)) for task in spec.finally_]
+    return boxes
+
+
+def _task_box(task: Task) -> drawing.TaskBox:
+    upstreams = [(up.name, up.when) for up in task.depends_on]
+    return drawing.TaskBox(task.name, upstreams, task.size if task.is_array else None)
+
+
+def _below_finally(box: drawing.TaskBox) -> drawing.TaskBox:
+    return box if box.upstreams else box._replace(upstreams=[(_FINALLY, Condition.SUCCEEDED)])
 
 
 def _box(name: str, spec: JobSpec) -> drawing.TaskBox:

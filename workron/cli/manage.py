@@ -110,20 +110,31 @@ def _print_states(
 
 
 def cancel(
-    names: object_ref.RunArguments, store: options.Store, namespace: options.Namespace = "default"
+    names: object_ref.RunArguments,
+    store: options.Store,
+    namespace: options.Namespace = "default",
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also cancel the tasks of `finally`.")
+    ] = False,
 ) -> None:
-    """Cancel jobs and workflows: cancels queued jobs and stops running ones."""
-    asyncio.run(_cancel(store, namespace, names))
+    """Cancel jobs and workflows: cancels queued jobs and stops running ones.
+
+    Tasks of `finally` run nevertheless; a second cancel stops these, too.
+    """
+    asyncio.run(_cancel(store, namespace, names, force=force))
 
 
-async def _cancel(url: str, namespace: str, wanted: Sequence[ObjectReference]) -> None:
+async def _cancel(
+    url: str, namespace: str, wanted: Sequence[ObjectReference], *, force: bool
+) -> None:
     """Cancel all that can be cancelled, then report the others together."""
     refused: list[str] = []
     async with stores.opened(url) as store:
         runs = [await object_ref.find_run(store, namespace, one) for one in wanted]
         for run in runs:
             try:
-                await scheduling_submit.cancel(store, run)
+                await scheduling_submit.cancel(store, run, force=force)
             except errors.StateError as error:
                 refused.append(str(error))
             else:

@@ -18,17 +18,20 @@ _SHOWN: Final = 12
 """Names of a cycle that a message prints; of a longer one the middle is left out."""
 
 
-def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]:
-    """Return the positions of the tasks in topological order.
+def check(
+    names: Sequence[str], upstreams: Sequence[Sequence[str]], field: str = "tasks"
+) -> list[int]:
+    """Return the positions of the tasks of a field in topological order.
 
     GraphError if two tasks have one name, if an upstream is unknown, named twice or the task
     itself, or if there is a cycle, which the message prints.
     """
     positions = {name: at for at, name in enumerate(names)}
     if len(positions) < len(names):
-        raise _same_name(names)
+        raise _same_name(names, field)
     found = [
-        _resolve(at, named, names, positions) if named else () for at, named in enumerate(upstreams)
+        _resolve(at, named, names, positions, field) if named else ()
+        for at, named in enumerate(upstreams)
     ]
     downstreams: dict[int, list[int]] = {}
     for at, ups in enumerate(found):
@@ -44,30 +47,30 @@ def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]
                 sorted_.append(downstream)
     if len(sorted_) < len(names):
         cycle = _cycle(found, remaining)
-        raise errors.GraphError(_cycle_message(cycle, names), "tasks", cycle[0], "dependsOn")
+        raise errors.GraphError(_cycle_message(cycle, names), field, cycle[0], "dependsOn")
     return sorted_
 
 
-def _same_name(names: Sequence[str]) -> errors.GraphError:
+def _same_name(names: Sequence[str], field: str) -> errors.GraphError:
     seen: dict[str, int] = {}
     first, again = next(
         (first, at) for at, name in enumerate(names) if (first := seen.setdefault(name, at)) != at
     )
     return errors.GraphError(
-        f"two tasks are named {names[again]!r}: tasks[{first}] and tasks[{again}];"
+        f"two tasks are named {names[again]!r}: {field}[{first}] and {field}[{again}];"
         " give one of them another name",
-        *("tasks", again, "name"),
+        *(field, again, "name"),
     )
 
 
 def _resolve(
-    at: int, named: Sequence[str], names: Sequence[str], positions: Mapping[str, int]
+    at: int, named: Sequence[str], names: Sequence[str], positions: Mapping[str, int], field: str
 ) -> list[int]:
     found = [positions.get(name, -1) for name in named]
     if -1 in found or at in found or len(set(found)) < len(found):
         which, fault = _fault(at, named, positions)
-        message = f"task {names[at]!r} (tasks[{at}]) {fault}"
-        raise errors.GraphError(message, "tasks", at, "dependsOn", which)
+        message = f"task {names[at]!r} ({field}[{at}]) {fault}"
+        raise errors.GraphError(message, field, at, "dependsOn", which)
     return found
 
 

@@ -29,6 +29,17 @@ class Kind(StrEnum):
     JOB = "Job"
     ARRAY = "Array"
     WORKFLOW = "Workflow"
+    TASKS = "Tasks"
+    """All tasks of a workflow that has `finally`. Users do not see it."""
+
+
+KINDS_WITH_DEADLINE: Final = frozenset({Kind.JOB, Kind.WORKFLOW})
+"""The deadline of an array is one of each element."""
+
+TASKS_OFFSET: Final = 1
+"""Offset of the group of the tasks in a workflow that has `finally`."""
+TASKS_NAME: Final = "(tasks)"
+"""Name of that group. No task can have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,10 @@ class Plan:
     external: Sequence[ExternalDependency] = ()
     priority: int = 0
     is_suspended: bool = False
+    is_fail_fast: bool = False
+    """Whether the first failed task cancels the run."""
+    finally_from: int | None = None
+    """Offset of the first job of `finally`; the others follow it."""
     generation: int | None = None
     """Generation of the object in the cluster, if it was made from one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -9,16 +9,15 @@ need an edge each; with `each`, every pair of elements has one.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core import errors, formats, graph, payloads, trace_context
+from workron.core import errors, formats, graph
 from workron.core.jobspec import Overlap
-from workron.core.model.job import JobSpec
-from workron.core.model.workflow import Task, WorkflowSpec
 from workron.core.plan import (
+    TASKS_NAME,
+    TASKS_OFFSET,
     Edge,
     ExternalDependency,
     Identity,
@@ -29,6 +28,7 @@ from workron.core.plan import (
     plain_specs,
 )
 from workron.core.verdict import Condition
+from workron.core.workflow_specs import WorkflowSpecs, job_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,72 +36,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, Job
-    from workron.core.model.workflow import TaskDependency, Workflow
-
-
-_ROW_FIELDS: Final = ("name", "dependsOn", "items")
-"""Fields of a task that are stored as rows, and need not be sent with every claim."""
-_NO_TASKS: Final = '"tasks":[]'
-_EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
-
-
-class WorkflowSpecs:
-    """Encodes the specs of a workflow, and its digest from the same texts."""
-
-    def __init__(self, spec: WorkflowSpec) -> None:
-        self._spec = spec
-        self._digest: str | None = None
-
-    def encode(self, traceparent: str | None) -> Iterator[tuple[int, str]]:
-        """Encode the specs of the tasks, numbered from 1 in their order, and the workflow's own.
-
-        The workflow's own, with number 0, has all fields of its tasks.
-        """
-        whole: list[str] = []
-        for some in self._spec.slices():
-            first = len(whole) + 1
-            tasks = _content(some)["tasks"]
-            # These fields leave the tasks; the others are the bodies.
-            rows = [{key: task.pop(key) for key in _ROW_FIELDS if key in task} for task in tasks]
-            texts = payloads.models_to_json(tasks)
-            whole += [
-                f"{row[:-1]},{text[1:]}"
-                for row, text in zip(payloads.models_to_json(rows), texts, strict=True)
-            ]
-            if traceparent:
-                traced = [trace_context.with_traceparent(body, traceparent) for body in tasks]
-                texts = payloads.models_to_json(traced)
-            yield from enumerate(texts, first)
-        tasks_text = f'"tasks":[{",".join(whole)}]'
-        bare = self._spec.model_copy(update={"tasks": ()})
-        before, _, after = payloads.to_json(_content(bare)).partition(_NO_TASKS)
-        yield 0, f"{before}{tasks_text}{after}"
-        fixed = payloads.to_json(_content(bare, exclude=_EDITABLE))
-        self._digest = _digest(fixed + tasks_text)
-
-    def digest(self) -> str:
-        """Return the digest; encodes the specs unless that was done before."""
-        if self._digest is None:
-            for _ in self.encode(None):
-                pass
-        assert self._digest is not None
-        return self._digest
-
-
-def _content(spec: JobSpec | WorkflowSpec, exclude: set[str] | None = None) -> dict[str, Any]:
-    # Defaults are left out, so that a manifest that writes one is the same content. Fields that are
-    # not set are defaults and need no comparison. The models decide the order of the fields.
-    return spec.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=exclude
-    )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _job_digest(spec: JobSpec) -> str:
-    return _digest(payloads.to_json(_content(spec, exclude=_EDITABLE)))
+    from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
 
 
 MAX_EDGES: Final = 2_000_000
@@ -131,39 +66,36 @@ def plan_job(job: Job, uid: UUID, *, has_caller: bool = False) -> Plan:
         nodes=[PlannedJob(Kind.JOB, identity.name, 0, upstreams=ups, feeds_inputs=ups > 0)],
         terms=[_terms(job.spec, job.spec.start_after)],
         specs=plain_specs([job.spec.as_manifest()]),
-        digest=functools.cache(functools.partial(_job_digest, job.spec)),
+        digest=functools.cache(functools.partial(job_digest, job.spec)),
         external=outside,
     )
 
 
 def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) -> Plan:
     """Plan a Workflow; SpecError if its tasks do not form a DAG or need their caller's machine."""
-    identity, tasks = _identity(workflow, uid), workflow.spec.tasks
+    identity, spec = _identity(workflow, uid), workflow.spec
+    tasks = spec.resolved_tasks()
     try:
-        _check_edge_count(tasks)
-        places = _places(tasks)
-        edges = _edges(places)
+        sections = _sections(spec, tasks)
+        edges = [edge for section in sections for edge in _edges(section)]
     except errors.GraphError as error:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
     for at, task in enumerate(tasks):
-        _check_command(task, "spec", "tasks", at, has_caller=has_caller)
-    nodes = [PlannedJob(Kind.WORKFLOW, identity.name, 0, upstreams=len(tasks))]
-    for place in places.values():
-        condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
-        if place.is_array:
-            nodes += _array(place, condition)
-        else:
-            nodes.append(_command(place, condition))
-    specs = WorkflowSpecs(workflow.spec)
+        if task.workdir is not None or task.env:
+            _check_command(task, "spec", *spec.path_of(at), has_caller=has_caller)
+    specs = WorkflowSpecs(spec, tasks)
+    seconds = spec.deadline.total_seconds() if spec.deadline else None
     return _plan(
         workflow,
         identity,
-        nodes=nodes,
-        terms=[SchedulingTerms(), *map(_task_terms, tasks)],
+        nodes=_nodes(identity.name, sections),
+        terms=[SchedulingTerms(deadline_seconds=seconds), *map(_task_terms, tasks)],
         specs=specs.encode,
         digest=specs.digest,
         edges=edges,
+        is_fail_fast=spec.fail_fast,
+        finally_from=sections[1].first if sections[1:] else None,
     )
 
 
@@ -208,29 +140,83 @@ class _Place:
 
     task: Task
     at: int
-    """Position in the manifest."""
+    """Position in its field of the manifest."""
+    spec: int
     offset: int
     commands: range
     is_array: bool
 
 
-def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The tasks of one field, `tasks` or `finally`, in topological order."""
+
+    field: str
+    first: int
+    """Offset of its first job."""
+    places: Mapping[str, _Place]
+
+
+def _sections(spec: WorkflowSpec, tasks: Sequence[Task]) -> list[_Section]:
+    count = len(spec.tasks)
+    _check_edge_count("tasks", tasks[:count])
+    if not spec.finally_:
+        return [_section("tasks", tasks, 1, 1)]
+    last = tasks[count:]
+    _check_edge_count("finally", last)
+    _check_independence(tasks[:count], last)
+    first = _section("tasks", tasks[:count], TASKS_OFFSET + 1, 1)
+    end = max(place.commands.stop for place in first.places.values())
+    return [first, _section("finally", last, end, count + 1)]
+
+
+def _section(field: str, tasks: Sequence[Task], offset: int, spec: int) -> _Section:
+    """Place the tasks from this offset on; their specs have the numbers from `spec` on."""
     order = graph.check(
-        [task.name for task in tasks], [[up.name for up in task.depends_on] for task in tasks]
+        [task.name for task in tasks],
+        [[up.name for up in task.depends_on] for task in tasks],
+        field,
     )
     places: dict[str, _Place] = {}
-    offset = 1
+    section = _Section(field, offset, places)
     for at in order:
         task = tasks[at]
         is_array = task.is_array
         first = offset + is_array
         last = first + (task.size if is_array else 1)
-        places[task.name] = _Place(task, at, offset, range(first, last), is_array)
+        places[task.name] = _Place(task, at, spec + at, offset, range(first, last), is_array)
         offset = last
-    return places
+    return section
 
 
-def _check_edge_count(tasks: Sequence[Task]) -> None:
+def _check_independence(tasks: Sequence[Task], last: Sequence[Task]) -> None:
+    """Refuse names and dependencies that `tasks` and `finally` share."""
+    names = {task.name for task in tasks}
+    last_names = {task.name for task in last}
+    for at, task in enumerate(last):
+        if task.name in names:
+            raise errors.GraphError(
+                f"a task and a task of `finally` are named {task.name!r}; give one another name",
+                *("finally", at, "name"),
+            )
+    for field, some, others in (("tasks", tasks, last_names), ("finally", last, names)):
+        for at, task in enumerate(some):
+            for which, up in enumerate(task.depends_on):
+                if up.name in others:
+                    raise _mixed(field, at, which, task.name, up.name)
+
+
+def _mixed(field: str, at: int, which: int, name: str, upstream: str) -> errors.GraphError:
+    who = f"{name!r} of `finally`" if field == "finally" else f"{name!r}"
+    other = f"task {upstream!r}" if field == "finally" else f"{upstream!r} of `finally`"
+    return errors.GraphError(
+        f"task {who} depends on {other}; tasks of `finally` start when all other tasks have ended:"
+        " remove that dependency",
+        *(field, at, "dependsOn", which),
+    )
+
+
+def _check_edge_count(field: str, tasks: Sequence[Task]) -> None:
     total = sum(_edge_count(task) for task in tasks if task.depends_on)
     if total <= MAX_EDGES:
         return
@@ -239,7 +225,7 @@ def _check_edge_count(tasks: Sequence[Task]) -> None:
         f"its dependencies are {total:,} edges; at most {MAX_EDGES:,} are allowed."
         f" {widest.name!r} has the most, {widest.size:,} x {len(widest.depends_on):,}:"
         " let it depend on one task that depends on the others",
-        *("tasks", tasks.index(widest), "dependsOn"),
+        *(field, tasks.index(widest), "dependsOn"),
     )
 
 
@@ -247,16 +233,19 @@ def _edge_count(task: Task) -> int:
     return task.size * len(task.depends_on)
 
 
-def _edges(places: Mapping[str, _Place]) -> list[Edge]:
-    edges: list[Edge] = []
+def _edges(section: _Section) -> Iterator[Edge]:
+    places = section.places
     for place in places.values():
         for which, up in enumerate(place.task.depends_on):
-            sources = _sources(place, places[up.name], up, which)
-            edges += map(Edge, sources, place.commands, itertools.repeat(up.when))
-    return edges
+            sources = _sources(section, place, up, which)
+            yield from map(Edge, sources, place.commands, itertools.repeat(up.when))
+        if section.field == "finally" and not place.task.depends_on:
+            for command in place.commands:
+                yield Edge(TASKS_OFFSET, command, Condition.FINISHED)
 
 
-def _sources(place: _Place, upstream: _Place, up: TaskDependency, which: int) -> Iterable[int]:
+def _sources(section: _Section, place: _Place, up: TaskDependency, which: int) -> Iterable[int]:
+    upstream = section.places[up.name]
     if not up.each:
         return itertools.repeat(upstream.offset)
     task = place.task
@@ -264,7 +253,7 @@ def _sources(place: _Place, upstream: _Place, up: TaskDependency, which: int) ->
         raise errors.GraphError(
             f"task {task.name!r} depends on each of {up.name!r}, which pairs two arrays of one"
             f" length; but {_extent(task)} and {_extent(upstream.task)}",
-            *("tasks", place.at, "dependsOn", which, "each"),
+            *(section.field, place.at, "dependsOn", which, "each"),
         )
     return upstream.commands
 
@@ -275,20 +264,39 @@ def _extent(task: Task) -> str:
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _command(place: _Place, condition: Condition) -> PlannedJob:
-    ups = len(place.task.depends_on)
-    return PlannedJob(
-        Kind.JOB, place.task.name, place.at + 1, None, None, 0, condition, ups, ups > 0
-    )
+def _nodes(name: str, sections: Sequence[_Section]) -> list[PlannedJob]:
+    tasks, *last = sections
+    if not last:
+        nodes = [PlannedJob(Kind.WORKFLOW, name, 0, upstreams=len(tasks.places))]
+        nodes += _section_nodes(tasks, 0)
+        return nodes
+    [final] = last
+    group = PlannedJob(Kind.TASKS, TASKS_NAME, 0, None, None, 0, Condition.TASK, len(tasks.places))
+    nodes = [PlannedJob(Kind.WORKFLOW, name, 0, upstreams=1 + len(final.places)), group]
+    nodes += _section_nodes(tasks, TASKS_OFFSET)
+    nodes += _section_nodes(final, 0)
+    return nodes
 
 
-def _array(place: _Place, condition: Condition) -> Iterator[PlannedJob]:
-    task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
-    yield PlannedJob(Kind.ARRAY, name, spec, None, None, 0, condition, task.size)
+def _section_nodes(section: _Section, group: int) -> Iterator[PlannedJob]:
+    for place in section.places.values():
+        ups = len(place.task.depends_on)
+        # A first task of `finally` waits for the group of the tasks.
+        waits_for = ups or int(section.field == "finally")
+        condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
+        if place.is_array:
+            yield from _array(place, group, condition, waits_for)
+        else:
+            name, spec = place.task.name, place.spec
+            yield PlannedJob(Kind.JOB, name, spec, None, None, group, condition, waits_for, ups > 0)
+
+
+def _array(place: _Place, group: int, condition: Condition, waits_for: int) -> Iterator[PlannedJob]:
+    task, name, spec = place.task, place.task.name, place.spec
+    group_id, member, has_inputs = place.offset, Condition.MEMBER, bool(task.depends_on)
+    yield PlannedJob(Kind.ARRAY, name, spec, None, None, group, condition, task.size)
     for index, item in enumerate(task.items or itertools.repeat(None, task.size)):
-        yield PlannedJob(
-            Kind.JOB, name, spec, index, item, place.offset, Condition.MEMBER, ups, ups > 0
-        )
+        yield PlannedJob(Kind.JOB, name, spec, index, item, group_id, member, waits_for, has_inputs)
 
 
 def _terms(

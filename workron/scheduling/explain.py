@@ -155,6 +155,8 @@ def _upstreams(blockers: Sequence[Blocker]) -> list[str]:
     unfinished = [one for one in blockers if one.state not in TERMINAL_STATES]
     if not unfinished:
         return ["all its upstreams have ended; the maintainer has yet to propagate this"]
+    if any(one.kind is Kind.TASKS for one in unfinished):
+        return ["starts when all tasks of the workflow have ended (finally)"]
     lines = [f"waits for {len(unfinished):,} of {len(blockers):,} upstreams:"]
     lines += [f"  {_blocker(one)}" for one in unfinished[:_MAX_UPSTREAMS]]
     if len(unfinished) > _MAX_UPSTREAMS:

@@ -39,8 +39,8 @@ class Request:
     """The plans and pools of a set of manifests."""
 
     plans: Sequence[Plan]
-    cancelled: AbstractSet[UUID]
-    """The uids of plans whose manifest says `cancel: true`."""
+    cancelled: Mapping[UUID, bool]
+    """The uids of plans whose manifest says `cancel: true`, and whether it says `forceCancel`."""
     pools: AbstractSet[tuple[str, str]]
     """Namespace and name of each WorkerPool. Only the controller acts on one: a pool that a job
     names is stored with the job, and a token is made when a worker needs it."""
@@ -96,7 +96,7 @@ def plan(manifests: Iterable[Manifest], rng: Rng, *, has_caller: bool = False) -
     With `has_caller`, this process also runs the jobs, and has the values for `fromEnv`.
     """
     plans: list[Plan] = []
-    cancelled: set[UUID] = set()
+    cancelled: dict[UUID, bool] = {}
     pools: set[tuple[str, str]] = set()
     places: dict[UUID, str] = {}
     problems: list[str] = []
@@ -115,8 +115,8 @@ def plan(manifests: Iterable[Manifest], rng: Rng, *, has_caller: bool = False) -
             problems.append(f"{manifest.place(*error.path)}: {error}")
             continue
         places[uid] = manifest.place()
-        if resource.spec.cancel:
-            cancelled.add(uid)
+        if resource.spec.is_cancelled:
+            cancelled[uid] = resource.spec.is_forced
     if problems:
         raise errors.ManifestError(problems)
     return Request(plans, cancelled, pools, places)
@@ -150,8 +150,9 @@ async def _apply(
     store: SubmitStore, request: Request, plan: Plan, found: SubmittedRun
 ) -> SubmitEffect:
     """Cancel the run, or suspend or resume an existing one, as its manifest says."""
-    if plan.identity.uid in request.cancelled:
-        await store.cancel(found.run)
+    force = request.cancelled.get(plan.identity.uid)
+    if force is not None:
+        await store.cancel(found.run, force=force)
         return SubmitEffect.CANCELLED
     if found.is_new:
         return SubmitEffect.CREATED
@@ -162,13 +163,13 @@ async def _apply(
     return SubmitEffect.RESUMED if await store.resume(found.run) else SubmitEffect.NONE
 
 
-async def cancel(store: Store, run: RunRow) -> None:
+async def cancel(store: Store, run: RunRow, *, force: bool = False) -> None:
     """Cancel a run; StateError if it had ended before.
 
-    None of its jobs starts any more. A worker learns that it has to stop a job in the answer to
-    its next heartbeat.
+    None of its jobs starts any more but those of `finally`; `force`, or a second call, cancels
+    these, too. A worker learns that it has to stop a job in the answer to its next heartbeat.
     """
-    if not await store.cancel(run.run):
+    if not await store.cancel(run.run, force=force or run.is_cancelled):
         raise errors.StateError(f"{run.kind} {run.name!r} has ended; it cannot be cancelled")
     # A store without a maintainer propagates nothing, and `workron wait` would never return.
     while await store.propagate(_BATCH):

@@ -92,7 +92,7 @@ class Database(Protocol):
     async def _step(self, operation: str, limit: int) -> int:
         """Do a bounded step of the maintainer, and wake workers if it moved rows."""
 
-    async def _bulk_update(self, operation: str, run: JobId) -> bool:
+    async def _bulk_update(self, operation: str, run: JobId, **values: Any) -> bool:
         """Change a run in bounded transactions; False if the operation does not apply to it."""
 
     async def _list(self, statement: str, kind: type[_T], /, **values: Any) -> list[_T]:
@@ -194,12 +194,13 @@ class SubmitStore(Database, Protocol):
         CycleError, which shows the cycle and lists the submitted uids that are part of one.
         """
 
-    async def cancel(self, run: JobId) -> bool:
+    async def cancel(self, run: JobId, *, force: bool = False) -> bool:
         """Cancel a run's queued jobs and signal its running ones; False if the run has ended.
 
-        Nothing of the run starts after this returns.
+        Nothing of the run starts after this returns but jobs of `finally`; `force` cancels these,
+        too, also if the run was cancelled before.
         """
-        return await self._bulk_update("cancel", run)
+        return await self._bulk_update("cancel", run, force=force)
 
     async def suspend(self, run: JobId) -> bool:
         """Keep a run's jobs from starting; running ones are suspended when their attempt ends."""
@@ -374,7 +375,10 @@ class ReadStore(Database, Protocol):
         )
 
     async def list_jobs(self, run: JobId) -> Sequence[JobRow]:
-        """List all jobs of a run in order of id; the run itself is the first."""
+        """List all jobs of a run in order of id; the run itself is the first.
+
+        The group of the tasks of a workflow that has `finally` is left out.
+        """
         return await self._list("list_jobs", JobRow, run=run)
 
     async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:

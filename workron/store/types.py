@@ -121,6 +121,8 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     inputs: Mapping[str, Any] | None = None
     """Results of the upstreams by name; an array's result is a list by index. None: no results."""
     inputs_too_large: bool = False
+    run_state: State | None = None
+    """For a job of `finally`: how the tasks of its run have ended."""
 
     @property
     def ref(self) -> ClaimRef:
@@ -197,6 +199,8 @@ class RunUpdate:
     is_cancelled: bool
     is_suspended: bool
     priority: int
+    is_forced: bool = False
+    """Whether jobs of `finally` are cancelled, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +262,8 @@ class RunRow:
     digest: str
     submitted_at: datetime
     metadata: Mapping[str, Any]
+    is_cancelled: bool = False
+    """Whether its cancellation was requested, and it may not have ended."""
 
 
 @dataclass(frozen=True, slots=True)

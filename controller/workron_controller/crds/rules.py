@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-EDITABLE: Final = ("suspend", "cancel", "priority", "ttlSecondsAfterFinished")
+EDITABLE: Final = ("suspend", "cancel", "forceCancel", "priority", "ttlSecondsAfterFinished")
 """Fields of Jobs and Workflows that may change. Every field of a WorkerPool may."""
 
 
@@ -89,7 +89,14 @@ RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = {
         _positive_duration("timeout", _NO_LIMIT),
         _positive_duration("deadline", _NO_LIMIT),
     ),
-    "WorkflowSpec": (_irrevocable("cancel"),),
+    "WorkflowSpec": (
+        _OWN_VARIABLES,
+        _NO_CALLER,
+        _positive_duration("deadline", _NO_LIMIT),
+        _irrevocable("cancel"),
+        _irrevocable("forceCancel"),
+    ),
+    "TaskDefaults": (_positive_duration("timeout", _NO_LIMIT),),
     "WorkerPoolSpec": (
         ValidationRule(
             "self.minReplicas <= self.maxReplicas", "is greater than maxReplicas", "minReplicas"
@@ -183,7 +190,8 @@ def of_keys(pattern: str) -> dict[str, Any]:
 def immutable(kind: str, fields: Iterable[str]) -> list[ValidationRule]:
     """Return the rules that forbid to change, add or remove fields."""
     # A rule at the field itself is not evaluated when the field is added or removed.
-    editable = ", ".join(EDITABLE)
+    names = tuple(fields)
+    editable = ", ".join(name for name in EDITABLE if name in names)
     return [
         ValidationRule(
             f"has(self.{field}) == has(oldSelf.{field})"
@@ -192,7 +200,7 @@ def immutable(kind: str, fields: Iterable[str]) -> list[ValidationRule]:
             field,
             "FieldValueForbidden",
         )
-        for field in fields
+        for field in names
         if field not in EDITABLE
     ]
 

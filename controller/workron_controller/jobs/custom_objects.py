@@ -57,6 +57,17 @@ class CustomObjects:
             return None
         return UUID(found["metadata"]["uid"])
 
+    async def is_terminating(self, namespace: str) -> bool:
+        """Return whether a namespace is being deleted, as far as we may know."""
+        try:
+            found = await self._api.get(resources.NAMESPACES.at(None, namespace))
+        except errors.ObjectNotFoundError:
+            return True
+        except errors.ApiError as error:
+            _log.warning("namespace not read", namespace=namespace, error=str(error))
+            return False
+        return "deletionTimestamp" in found["metadata"]
+
     async def write_status(self, cached: CachedObject, status: Mapping[str, Any]) -> None:
         """Replace the status of an object."""
         await self._api.replace_status(_path(cached, "status"), str(cached.uid), status)

@@ -59,11 +59,13 @@ def parse_object(kind: Kind, raw: Mapping[str, Any]) -> ObservedObject:
 
 
 def _task_pools(spec: Mapping[str, Any]) -> Iterator[str]:
-    tasks = spec.get("tasks")
-    for task in tasks if isinstance(tasks, list) else ():
-        pool = task.get("pool", _DEFAULT_POOL) if isinstance(task, dict) else None
-        if isinstance(pool, str):
-            yield pool
+    defaults = spec.get("defaults")
+    default = defaults.get("pool") if isinstance(defaults, dict) else None
+    for tasks in (spec.get("tasks"), spec.get("finally")):
+        for task in tasks if isinstance(tasks, list) else ():
+            pool = task.get("pool", default or _DEFAULT_POOL) if isinstance(task, dict) else None
+            if isinstance(pool, str):
+                yield pool
 
 
 def parse_plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
@@ -81,7 +83,7 @@ def parse_plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
     except errors.SpecError as error:
         raise InvalidObjectError(StatusReason(INVALID_SPEC, _shorten(str(error)))) from None
     generation = resources.generation_of(raw)
-    if not parsed.spec.cancel:
+    if not parsed.spec.is_cancelled:
         return dataclasses.replace(plan, generation=generation)
     # Submitted suspended and one generation older, so that nothing starts before the update to
     # this generation cancels it.
@@ -91,7 +93,10 @@ def parse_plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
 def parse_update(kind: Kind, raw: Mapping[str, Any]) -> RunUpdate:
     """Validate an object and return its editable fields; raises InvalidObjectError."""
     spec = _parse(kind, raw).spec
-    return RunUpdate(resources.generation_of(raw), spec.cancel, spec.suspend, spec.priority)
+    return RunUpdate(
+        *(resources.generation_of(raw), spec.is_cancelled, spec.suspend, spec.priority),
+        is_forced=spec.is_forced,
+    )
 
 
 def _parse(kind: Kind, raw: Mapping[str, Any]) -> Job | Workflow:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
 import structlog
 
 from workron.core import errors
-from workron.core.plan import Plan
+from workron.core.plan import Kind, Plan
 from workron.store.api import Store
 from workron.store.types import OwnedRun
 from workron_controller.jobs import object_parser
@@ -36,12 +36,21 @@ _log = structlog.get_logger(__name__)
 
 
 class Submitter:
-    """Submits what is in the workqueue; `max_rows` bounds the jobs and edges of one submission."""
+    """Submits what is in the workqueue; `max_rows` bounds the jobs and edges of one submission.
+
+    `is_terminating` says whether a namespace is being deleted.
+    """
 
     def __init__(
-        self, store: Store, workqueue: Workqueue, objects: ObjectCache, max_rows: int = _MAX_ROWS
+        self,
+        store: Store,
+        workqueue: Workqueue,
+        objects: ObjectCache,
+        is_terminating: Callable[[str], Awaitable[bool]],
+        max_rows: int = _MAX_ROWS,
     ) -> None:
         self._store = store
+        self._is_terminating = is_terminating
         self._workqueue = workqueue
         self._objects = objects
         self._max_rows = max_rows
@@ -63,24 +72,41 @@ class Submitter:
     async def process(self, batch: Sequence[QueuedObject]) -> None:
         """Bring all objects into the store, or raise the StoreError that prevents it."""
         known = await self._store.find_by_uid([item.uid for item in batch])
+        terminating = await self._terminating_namespaces(batch, known)
         for item in batch:
             if (owned := known.get(item.uid)) is None:
                 continue
             try:
-                await self._update(item, owned)
+                if item.json is None:
+                    await self._cancel(owned, force=owned.namespace in terminating)
+                else:
+                    await self._update(item, owned)
             except Exception as error:
                 if _concerns_store(error):
                     raise
                 _log.exception("run not updated", **_log_fields(owned))
         await self._submit_new([item for item in batch if item.json and item.uid not in known])
 
+    async def _terminating_namespaces(
+        self, batch: Sequence[QueuedObject], known: Mapping[UUID, OwnedRun]
+    ) -> set[str]:
+        """Return those namespaces of deleted Workflows that are being deleted themselves."""
+        deleted = [known[item.uid] for item in batch if item.json is None and item.uid in known]
+        namespaces = {
+            owned.namespace
+            for owned in deleted
+            if owned.kind is Kind.WORKFLOW and not owned.has_ended
+        }
+        return {one for one in namespaces if await self._is_terminating(one)}
+
+    async def _cancel(self, owned: OwnedRun, *, force: bool) -> None:
+        """Cancel the run of a deleted object; no worker is left in a namespace that ends."""
+        if not owned.has_ended:
+            await self._store.cancel(owned.run, force=force)
+            _log.info("run cancelled: its object was deleted", **_log_fields(owned))
+
     async def _update(self, item: QueuedObject, owned: OwnedRun) -> None:
-        """Update the run of an object, or cancel it if the object was deleted."""
-        if item.json is None:
-            if not owned.has_ended:
-                await self._store.cancel(owned.run)
-                _log.info("run cancelled: its object was deleted", **_log_fields(owned))
-            return
+        """Update the run of an object."""
         cached = self._objects.get(owned.uid)
         if cached is not None:
             cached.submitted(owned.run, owned.generation)

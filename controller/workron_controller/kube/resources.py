@@ -71,6 +71,7 @@ BY_KIND: Final[Mapping[Kind, ApiResource]] = {Kind.JOB: JOBS, Kind.WORKFLOW: WOR
 PODS: Final = ApiResource("", "v1", "pods")
 SECRETS: Final = ApiResource("", "v1", "secrets")
 EVENTS: Final = ApiResource("", "v1", "events")
+NAMESPACES: Final = ApiResource("", "v1", "namespaces")
 NODES: Final = ApiResource("", "v1", "nodes")
 REPLICA_SETS: Final = ApiResource("apps", "v1", "replicasets")
 

@@ -63,7 +63,9 @@ class StatusHarness:
 
     async def apply(self, raw: Raw) -> CachedObject:
         self.handler.handle(Kind(raw["kind"]), raw)
-        submitter = Submitter(self.store, self.handler.workqueue, self.handler.objects)
+        submitter = Submitter(
+            self.store, self.handler.workqueue, self.handler.objects, cluster.not_terminating
+        )
         await submitter.process(await self.handler.workqueue.take(10, 1 << 20))
         cached = self.handler.objects.get(cluster.uid_of(raw))
         assert cached is not None

@@ -65,7 +65,9 @@ class ResyncHarness:
     async def resync_and_submit(self) -> None:
         self.clock.advance(60)
         await self.resync.run_once()
-        submitter = Submitter(self.store, self.handler.workqueue, self.handler.objects)
+        submitter = Submitter(
+            self.store, self.handler.workqueue, self.handler.objects, cluster.not_terminating
+        )
         while len(self.handler.workqueue):
             await submitter.process(await self.handler.workqueue.take(100, 1 << 20))
 
@@ -218,7 +220,9 @@ async def test_run_stays_when_it_was_submitted_after_the_list_began(
     raw = cluster.job("new")
     harness.handler.handle(Kind.JOB, raw)
     harness.clock.advance(60)
-    submitter = Submitter(store, harness.handler.workqueue, harness.handler.objects)
+    submitter = Submitter(
+        store, harness.handler.workqueue, harness.handler.objects, cluster.not_terminating
+    )
     await submitter.process(await harness.handler.workqueue.take(10, 1000))
     await harness.resync.run_once()
     assert await harness.states() == {"new": State.QUEUED}

@@ -15,7 +15,7 @@ from workron.core.plan import Kind, Plan
 from workron.core.states import State
 from workron.store import connect
 from workron.store.api import Store
-from workron.store.types import RunUpdate, Session
+from workron.store.types import RunUpdate, Session, Signal
 from workron_controller.jobs.cache import CachedObject, ObjectCache
 from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.jobs.submitter import Submitter
@@ -28,7 +28,11 @@ class SubmitterHarness:
     def __init__(self, store: Store, handler: ObjectHandler) -> None:
         self.store = store
         self.handler = handler
-        self.submitter = Submitter(store, handler.workqueue, handler.objects)
+        self.terminating: set[str] = set()
+        self.submitter = Submitter(store, handler.workqueue, handler.objects, self._is_terminating)
+
+    async def _is_terminating(self, namespace: str) -> bool:
+        return namespace in self.terminating
 
     async def apply(self, *raws: Raw) -> Sequence[CachedObject]:
         for raw in raws:
@@ -79,6 +83,38 @@ async def test_run_is_cancelled_when_its_object_is_deleted(harness: SubmitterHar
     await harness.delete(raw)
     assert await harness.state(cached) == State.CANCELLED
     assert len(harness.handler.objects) == 0
+
+
+@pytest.mark.parametrize("is_terminating", [False, True])
+async def test_finally_runs_when_an_object_is_deleted_unless_its_namespace_is(
+    harness: SubmitterHarness, session: Session, *, is_terminating: bool
+) -> None:
+    task = {"name": "a", "command": "true"}
+    raw = cluster.workflow("flow", task, **{"finally": [task | {"name": "z"}]})
+    if is_terminating:
+        harness.terminating.add(raw["metadata"]["namespace"])
+    await harness.apply(raw)
+    await harness.delete(raw)
+    while await harness.store.propagate(100):
+        pass
+    claimed = await cluster.claimed(harness.store, session)
+    assert [one.name for one in claimed] == ([] if is_terminating else ["z"])
+
+
+async def test_finally_is_cancelled_when_its_object_says_so(
+    harness: SubmitterHarness, session: Session
+) -> None:
+    task = {"name": "a", "command": "true"}
+    raw = cluster.workflow("flow", task, **{"finally": [task | {"name": "z"}]})
+    [cached] = await harness.apply(raw)
+    await harness.apply(raw := cluster.edited(raw, cancel=True))
+    while await harness.store.propagate(100):
+        pass
+    assert [one.name for one in await cluster.claimed(harness.store, session)] == ["z"]
+    await harness.apply(cluster.edited(raw, forceCancel=True))
+    assert cached.run is not None
+    [signal] = (await harness.store.list_signals(cached.run)).values()
+    assert signal is Signal.CANCEL
 
 
 async def test_run_is_cancelled_when_a_finalizer_keeps_its_deleted_object(
@@ -307,7 +343,9 @@ async def test_large_workflows_are_submitted_one_by_one_after_newer_small_object
     harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness.submitter = Submitter(
-        harness.store, harness.handler.workqueue, harness.handler.objects, max_rows=10
+        *(harness.store, harness.handler.workqueue, harness.handler.objects),
+        cluster.not_terminating,
+        max_rows=10,
     )
     calls: list[list[str]] = []
     original = harness.store.submit

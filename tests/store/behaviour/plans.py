@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from workron.core.plan import (
+    TASKS_OFFSET,
     Edge,
     ExternalDependency,
     Identity,
@@ -75,9 +76,11 @@ def task(*names: str, count: int | None = None, each: bool = False, **about: Any
 
 
 def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: Task) -> Plan:
-    """Plan a workflow. `about` is as for `job`."""
-    terms, identity, rest = _sort(about or {})
-    layout = _Layout(name, tasks, SchedulingTerms(**terms))
+    """Plan a workflow. `about` is as for `job`, and can have the tasks of `finally` as `last`."""
+    fields = dict(about or {})
+    last: Mapping[str, Task] = fields.pop("last", {})
+    terms, identity, rest = _sort(fields)
+    layout = _Layout(name, tasks, last, SchedulingTerms(**terms))
     return Plan(
         identity=Identity(
             **{"namespace": NAMESPACE, "kind": Kind.WORKFLOW, "name": name} | identity
@@ -87,6 +90,7 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
         specs=plain_specs(layout.bodies),
         edges=layout.edges,
         external=layout.outside,
+        finally_from=layout.offsets[next(iter(last))] if last else None,
         **_digested({"digest": "first"} | rest),
     )
 
@@ -132,14 +136,22 @@ def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dic
 class _Layout:
     """The offsets of a workflow's jobs, and the nodes and edges that follow from them."""
 
-    def __init__(self, name: str, tasks: Mapping[str, Task], terms: SchedulingTerms) -> None:
+    def __init__(
+        self,
+        name: str,
+        first: Mapping[str, Task],
+        last: Mapping[str, Task],
+        terms: SchedulingTerms,
+    ) -> None:
         self.name = name
-        self.tasks = tasks
+        self.first = first
+        self.last = last
+        self.tasks = tasks = {**first, **last}
         self.terms = [terms, *(one.terms for one in tasks.values())]
         self.bodies: list[dict[str, Any]] = [{"tasks": len(tasks)}]
         self.bodies += [{"command": f"run {key}"} for key in tasks]
         sizes = [1 + (value.count or 0) for value in tasks.values()]
-        starts = itertools.accumulate(sizes, initial=1)
+        starts = itertools.accumulate(sizes, initial=1 + bool(last))
         self.offsets = dict(zip(tasks, starts, strict=False))
         self.edges = [edge for key in tasks for edge in self._edges_into(key)]
         self.outside = [
@@ -155,15 +167,19 @@ class _Layout:
         incoming += [other.downstream for other in self.outside]
         counts = Counter(incoming)
         fed = {edge.downstream for edge in self.edges}
-        group = PlannedJob(Kind.WORKFLOW, self.name, spec=0, upstreams=len(self.tasks))
+        first, last = len(self.first), len(self.last)
+        group = PlannedJob(Kind.WORKFLOW, self.name, spec=0, upstreams=last + 1 if last else first)
         bare = [group]
+        if last:
+            whole = PlannedJob(Kind.TASKS, "(tasks)", spec=0, upstreams=first)
+            bare.append(dataclasses.replace(whole, group_id=0, group_condition=Condition.TASK))
         for spec, key in enumerate(self.tasks, start=1):
             bare += self._nodes_of(key, spec)
         return [
             dataclasses.replace(
                 node,
                 upstreams=node.upstreams + counts[offset],
-                feeds_inputs=offset in fed,
+                feeds_inputs=offset in fed and node.name not in self._waiting_for_tasks,
             )
             for offset, node in enumerate(bare)
         ]
@@ -172,10 +188,13 @@ class _Layout:
         is_allowed = self.tasks[key].allow_failure
         group_condition = Condition.ALLOWED_TASK if is_allowed else Condition.TASK
         count = self.tasks[key].count
+        group = TASKS_OFFSET if self.last and key in self.first else 0
         if count is None:
-            return [PlannedJob(Kind.JOB, key, spec, group_id=0, group_condition=group_condition)]
+            return [
+                PlannedJob(Kind.JOB, key, spec, group_id=group, group_condition=group_condition)
+            ]
         whole = PlannedJob(
-            Kind.ARRAY, key, spec, group_id=0, group_condition=group_condition, upstreams=count
+            Kind.ARRAY, key, spec, group_id=group, group_condition=group_condition, upstreams=count
         )
         element = PlannedJob(
             Kind.JOB, key, spec, group_id=self.offsets[key], group_condition=Condition.MEMBER
@@ -188,8 +207,15 @@ class _Layout:
         offset, count = self.offsets[key], self.tasks[key].count
         return [offset] if count is None else [offset + 1 + i for i in range(count)]
 
+    @property
+    def _waiting_for_tasks(self) -> set[str]:
+        return {key for key, value in self.last.items() if not value.needs}
+
     def _edges_into(self, key: str) -> list[Edge]:
         value = self.tasks[key]
+        if key in self._waiting_for_tasks:
+            commands = self._commands(key)
+            return [Edge(TASKS_OFFSET, offset, Condition.FINISHED) for offset in commands]
         return [
             Edge(self.offsets[need] + (1 + i if value.each else 0), offset, when)
             for need, when in value.needs.items()

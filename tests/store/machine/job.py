@@ -20,6 +20,8 @@ class Run:
     plan: Plan
     id: JobId
     is_cancelled: bool = False
+    is_forced: bool = False
+    is_expired: bool = False
 
 
 @dataclass(eq=False)
@@ -53,17 +55,30 @@ class Job:
     def is_over(self) -> bool:
         return self.state in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED}
 
+    @property
+    def is_last(self) -> bool:
+        """Whether it belongs to `finally`."""
+        first = self.run.plan.finally_from
+        return first is not None and self.id - self.run.id >= first
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the cancellation of its run includes it."""
+        return self.run.is_cancelled and (self.run.is_forced or not self.is_last)
+
     def verdict(self) -> tuple[State, Reason | None]:
         """Return its end, now that all upstreams have ended; SUCCEEDED: a command may start."""
-        if self.run.is_cancelled and self.node.kind is Kind.JOB:
+        if self.is_cancelled and self.node.kind is Kind.JOB:
             return State.CANCELLED, None
+        if self.run.is_expired and self.node.kind in {Kind.WORKFLOW, Kind.TASKS}:
+            return State.FAILED, Reason.DEADLINE_EXCEEDED
         upstreams = self._not_allowed()
         bad = [(up.state, when) for up, when in upstreams if up.state is not State.SKIPPED]
         if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):
             return State.FAILED, Reason.MEMBER_FAILED
         if self.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
             return State.CANCELLED, None
-        if self.run.is_cancelled:
+        if self.is_cancelled:
             return State.CANCELLED, None
         strongest = max((_skip(up, when) for up, when in upstreams), default=0)
         return (State.SKIPPED, SKIP_REASONS[strongest]) if strongest else (State.SUCCEEDED, None)

@@ -59,8 +59,10 @@ def expire(walk: Walk) -> None:
     walk.propagate_all()
     walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
     walk.run(walk.harness.expire())
-    walk.oracle.expire()
     walk.is_propagated = False
+    if walk.oracle.expire():
+        # The maintainer carries out the cancellation of a run.
+        walk.propagate_all()
 
 
 def propagate_some(walk: Walk) -> None:

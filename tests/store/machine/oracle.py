@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.store.machine.job import Job, OracleWorker, Run
 from workron.core.ids import ClaimId, JobId
-from workron.core.plan import Kind, Plan
+from workron.core.plan import KINDS_WITH_DEADLINE, TASKS_OFFSET, Kind, Plan
 from workron.core.states import Reason, State
 from workron.store.types import (
     AttemptReport,
@@ -67,7 +67,7 @@ class Oracle:
         self.runs.append(run)
         for offset, node in enumerate(plan.nodes):
             terms = plan.terms[node.spec]
-            seconds = terms.deadline_seconds
+            seconds = terms.deadline_seconds if node.kind in KINDS_WITH_DEADLINE else None
             deadline = None if seconds is None else self.now + timedelta(seconds=seconds)
             job = Job(JobId(base + offset), run, node, terms, deadline)
             job.is_suspended = plan.is_suspended and node.kind is Kind.JOB
@@ -245,10 +245,15 @@ class Oracle:
         job.is_suspended = is_suspended
         self.resolve(job)
 
-    def cancel(self, run: Run) -> None:
-        run.is_cancelled |= not self.jobs[run.id].is_over
+    def cancel(self, run: Run, *, force: bool = False) -> None:
+        if self.jobs[run.id].is_over:
+            return
+        run.is_cancelled = True
+        run.is_forced |= force
         for job in self._commands(run):
-            if job.state is State.RUNNING:
+            if not job.is_cancelled:
+                self._resume(job)
+            elif job.state is State.RUNNING:
                 job.signal = Signal.CANCEL
             elif not job.is_over:
                 job.end(State.CANCELLED)
@@ -256,6 +261,8 @@ class Oracle:
             self.resolve(job)
 
     def suspend(self, run: Run) -> None:
+        if run.is_cancelled:
+            return
         for job in self._commands(run):
             if job.state is State.RUNNING:
                 job.signal = job.signal or Signal.SUSPEND
@@ -267,11 +274,15 @@ class Oracle:
         self._wait(job, is_suspended=True)
 
     def resume(self, run: Run) -> None:
-        for job in self._commands(run):
-            if job.signal is Signal.SUSPEND:
-                job.signal = None
-            if job.is_suspended:
-                self._wait(job, is_suspended=False)
+        if not run.is_cancelled:
+            for job in self._commands(run):
+                self._resume(job)
+
+    def _resume(self, job: Job) -> None:
+        if job.signal is Signal.SUSPEND:
+            job.signal = None
+        if job.is_suspended:
+            self._wait(job, is_suspended=False)
 
     def refuses_deletion(self, run: Run) -> DeleteRefusal | None:
         if not self.jobs[run.id].is_over:
@@ -301,12 +312,18 @@ class Oracle:
             if job.due and job.due <= self.now:
                 job.state, job.reason, job.due = State.QUEUED, None, None
 
-    def expire(self) -> None:
+    def expire(self) -> bool:
+        """End jobs past their deadline, and cancel such runs; return whether there were any."""
         due = [
             job
             for job in self.jobs.values()
             if not job.is_over and job.deadline and job.deadline <= self.now
         ]
+        runs = [job.run for job in due if job.node.kind is Kind.WORKFLOW]
+        runs = [run for run in runs if not run.is_cancelled and not self._have_tasks_ended(run)]
+        for run in runs:
+            run.is_expired = run.is_cancelled = True
+        due = [job for job in due if job.node.kind is Kind.JOB]
         ended = [job for job in due if job.state is not State.RUNNING]
         # Together: the end of one does not skip another.
         for job in ended:
@@ -316,3 +333,10 @@ class Oracle:
         for job in due:
             if job.state is State.RUNNING and job.signal is not Signal.CANCEL:
                 job.signal = Signal.EXPIRE
+        for run in runs:
+            self.cancel(run)
+        return bool(runs)
+
+    def _have_tasks_ended(self, run: Run) -> bool:
+        offset = 0 if run.plan.finally_from is None else TASKS_OFFSET
+        return self.jobs[JobId(run.id + offset)].is_over

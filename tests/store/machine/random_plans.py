@@ -31,6 +31,10 @@ def any_plan(chance: Random, now: datetime) -> Plan:
     tasks: dict[str, plans.Task] = {}
     for task in "abcd"[: chance.randint(1, 4)]:
         tasks[task] = _task(chance, tasks, now)
+    last: dict[str, plans.Task] = {}
+    for task in "yz"[: chance.choice([0, 0, 1, 2])]:
+        last[task] = _task(chance, last, now)
+    about |= {"last": last, "deadline_seconds": 45.5 if is_chosen(chance, 0.2) else None}
     return plans.dag(name, about, **tasks)
 
 

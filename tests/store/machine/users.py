@@ -60,8 +60,8 @@ def resume(walk: Walk) -> None:
 
 
 def cancel(walk: Walk) -> None:
-    """Cancel a whole run."""
-    _update_run(walk, "cancel")
+    """Cancel a whole run, sometimes with its jobs of `finally`."""
+    _update_run(walk, "cancel", force=random_plans.is_chosen(walk.chance, 0.3))
 
 
 def delete(walk: Walk) -> None:
@@ -78,7 +78,7 @@ def delete(walk: Walk) -> None:
         assert walk.run(walk.store.get_run(run.id)) is None
 
 
-def _update_run(walk: Walk, operation: str) -> None:
+def _update_run(walk: Walk, operation: str, **options: bool) -> None:
     """Apply an operation to a run, preferably a running one."""
     walk.propagate_all()
     if not walk.oracle.runs:
@@ -86,9 +86,9 @@ def _update_run(walk: Walk, operation: str) -> None:
     running = {job.run for worker in walk.workers for job in walk.oracle.held(worker)}
     run = walk.pick(sorted(walk.oracle.runs, key=lambda run: run not in running))
     was_over = walk.oracle.jobs[run.id].is_over
-    answer = walk.run(getattr(walk.store, operation)(run.id))
+    answer = walk.run(getattr(walk.store, operation)(run.id, **options))
     # A cancel may be repeated; what a suspend returns after it is not specified.
     is_open = run.is_cancelled and operation != "cancel"
     assert is_open or answer == (run.is_cancelled or not was_over), f"{operation}: {answer}"
-    getattr(walk.oracle, operation)(run)
+    getattr(walk.oracle, operation)(run, **options)
     walk.is_propagated = False

@@ -98,7 +98,7 @@ async def test_maintainer_continues_an_interrupted_cancel(
     store: SqliteStore,
 ) -> None:
     (run,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
-    await store._write(lambda tx: tx.run("cancel.update_run", run=run.run))
+    await store._write(lambda tx: tx.run("cancel.update_run", run=run.run, force=False))
     await store._write(
         lambda tx: tx.run("bulk_update.request", run=run.run, operation="cancel", priority=None)
     )

@@ -217,6 +217,16 @@ class JobSpec(CommandSpec):
         None, description="Seconds after its end when the object is deleted. Default: never."
     )
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it is to be cancelled."""
+        return self.cancel
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether tasks of `finally` are to be cancelled, too; a Job has none."""
+        return False
+
 
 class Job(Resource):
     """One command to run to completion."""

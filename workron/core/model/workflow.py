@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
 from workron.core.formats import TextFormat
+from workron.core.jobspec import MAX_ENV_VARS
 from workron.core.model import base
-from workron.core.model.base import Label, Priority, Seconds
-from workron.core.model.job import CommandSpec, When
+from workron.core.model.base import Attempts, Label, PoolName, Priority, Seconds
+from workron.core.model.job import Backoff, CommandSpec, EnvVar, When
 from workron.core.model.meta import Resource
 from workron.core.model.status import FromSystem, WorkflowStatus
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
 
 MAX_TASKS: Final = 10_000
@@ -29,7 +30,9 @@ MAX_ELEMENTS: Final = 100_000
 MAX_JOBS: Final = 200_000
 """Jobs of one workflow; each element of an array counts as one."""
 
-_SLICE: Final = 200
+MAX_FINALLY: Final = 100
+"""Tasks of `finally`."""
+
 _ITEM_BYTES: Final = 128_000
 _ITEM_TEXT: Final = base.Format(TextFormat("an item", _ITEM_BYTES))
 _ITEM_SCHEMA: Final[dict[str, Any]] = {
@@ -163,31 +166,102 @@ def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     return tasks
 
 
+class TaskDefaults(base.Record):
+    """Fields of all tasks that do not set them."""
+
+    pool: PoolName | None = Field(
+        None, description="The WorkerPool whose workers run the commands."
+    )
+    max_attempts: Attempts | None = Field(
+        None, description="Attempts that may fail before a job fails."
+    )
+    backoff: Backoff | None = Field(None, description="Delays between retries.")
+    timeout: base.PositiveDuration | None = Field(None, description="How long one attempt may run.")
+
+
 class WorkflowSpec(base.Record):
     """The tasks, and what applies to all of them."""
 
     tasks: Annotated[base.ListOf[Task], AfterValidator(_within_budget)] = Field(
         min_length=1, max_length=MAX_TASKS, description="Tasks, in any order."
     )
+    finally_: Annotated[base.ListOf[Task], AfterValidator(_within_budget)] = Field(
+        (),
+        alias="finally",
+        max_length=MAX_FINALLY,
+        description="Tasks that start when all other tasks have ended, also after a failure, a"
+        " cancellation or the deadline. They can depend on each other only. The workflow fails if"
+        " one of them fails.",
+    )
+    env: Annotated[base.ListOf[EnvVar], base.unique_by("name")] = Field(
+        (),
+        max_length=MAX_ENV_VARS,
+        description="Environment variables of all commands. Those of a task override them.",
+    )
+    defaults: TaskDefaults = Field(
+        TaskDefaults(), description="Values for tasks that do not set these fields."
+    )
+    deadline: base.PositiveDuration | None = Field(
+        None,
+        description="How long all tasks may take from submission to end, including waiting. Then"
+        " the workflow is cancelled and fails.",
+    )
+    fail_fast: bool = Field(
+        default=False,
+        description="If true, the first failed task cancels the tasks that have not ended. Failures"
+        " that allowFailure or maxFailures allow do not.",
+    )
     priority: Priority = Field(0, description="Jobs of higher priority start first within a pool.")
     suspend: bool = Field(
         default=False, description="If true, no further job starts. It can be changed at any time."
     )
     cancel: bool = Field(
-        default=False, description="Set to true to cancel the workflow. This cannot be undone."
+        default=False,
+        description="Set to true to cancel the workflow. This cannot be undone. Tasks of finally"
+        " run nevertheless.",
+    )
+    force_cancel: bool = Field(
+        default=False,
+        description="Set to true to cancel the workflow and its tasks of finally. This cannot be"
+        " undone.",
     )
     ttl_seconds_after_finished: Seconds | None = Field(
         None, description="Seconds after its end when the object is deleted. Default: never."
     )
 
-    def slices(self) -> Iterator[WorkflowSpec]:
-        """Return specs with a slice of the tasks each, and nothing else.
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it is to be cancelled."""
+        return self.cancel or self.force_cancel
 
-        Dumping a slice takes half the time of dumping its tasks one by one, and the caller can
-        pause between slices.
-        """
-        for first in range(0, len(self.tasks), _SLICE):
-            yield WorkflowSpec.model_construct(tasks=self.tasks[first : first + _SLICE])
+    @property
+    def is_forced(self) -> bool:
+        """Whether tasks of `finally` are to be cancelled, too."""
+        return self.force_cancel
+
+    @property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """The tasks, followed by those of `finally`."""
+        return (*self.tasks, *self.finally_) if self.finally_ else self.tasks
+
+    def path_of(self, at: int) -> tuple[str, int]:
+        """Return the path of a task by its position among all tasks."""
+        count = len(self.tasks)
+        return ("tasks", at) if at < count else ("finally", at - count)
+
+    def resolved_tasks(self) -> tuple[Task, ...]:
+        """Return all tasks with the variables and defaults of the workflow."""
+        tasks, given = self.all_tasks, self.defaults.model_fields_set
+        if not given and not self.env:
+            return tasks
+        defaults = {name: getattr(self.defaults, name) for name in given}
+        return tuple(self._resolved(task, defaults) for task in tasks)
+
+    def _resolved(self, task: Task, defaults: Mapping[str, Any]) -> Task:
+        own = {one.name for one in task.env}
+        env = (*(one for one in self.env if one.name not in own), *task.env)
+        fields = {k: v for k, v in defaults.items() if k not in task.model_fields_set}
+        return task.model_copy(update=fields | ({"env": env} if env else {}))
 
 
 class Workflow(Resource):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import payloads
 from workron.core.ids import JobId
-from workron.core.plan import WIDE_FAN_IN, Kind
+from workron.core.plan import KINDS_WITH_DEADLINE, WIDE_FAN_IN, Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ _COLUMNS: Final = {
     # Last, because these take the longest to format: the server works on the others meanwhile.
     "spec": "id body",
     "run": "id last uid namespace kind name digest submitted_at metadata suspended priority"
-    " generation inserted_by",
+    " generation finally_from fail_fast inserted_by",
 }
 
 
@@ -98,6 +98,7 @@ def _run(base: JobId, plan: Plan, now: datetime, transaction: int) -> Iterator[s
     yield copy_line(
         *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
         *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
+        *(plan.finally_from and base + plan.finally_from, plan.is_fail_fast),
         transaction if _is_large(plan) else None,
     )
 
@@ -191,7 +192,7 @@ def _deadlines(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
     dues = [terms.deadline_seconds for terms in plan.terms]
     for job, node in enumerate(plan.nodes, base):
         seconds = dues[node.spec]
-        if seconds is not None and node.kind is Kind.JOB:
+        if seconds is not None and node.kind in KINDS_WITH_DEADLINE:
             yield copy_line(job, now + timedelta(seconds=seconds))
 
 

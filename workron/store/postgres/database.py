@@ -65,8 +65,8 @@ class PostgresDatabase(api.Database):
             self._notifier.notify()
         return moved
 
-    async def _bulk_update(self, operation: str, run: JobId) -> bool:
-        if not await self._change(operation, run=run):
+    async def _bulk_update(self, operation: str, run: JobId, **values: Any) -> bool:
+        if not await self._change(operation, run=run, **values):
             return False
         await self._finish_bulk_update(run)
         return True

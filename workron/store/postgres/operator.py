@@ -19,8 +19,10 @@ class PostgresOperatorStore(PostgresDatabase, api.OperatorStore):
     """`api.OperatorStore`."""
 
     async def update_run(self, run: JobId, update: types.RunUpdate) -> bool:
-        values = update.generation, update.is_cancelled, update.is_suspended, update.priority
-        has_changed = await self._call_value("update_run", run, *values)
+        has_changed = await self._call_value(
+            *("update_run", run, update.generation, update.is_cancelled, update.is_forced),
+            *(update.is_suspended, update.priority),
+        )
         if has_changed:
             await self._finish_bulk_update(run)
         return bool(has_changed)
@@ -72,6 +74,7 @@ class PostgresMaintainerStore(PostgresDatabase, api.MaintainerStore):
     async def propagate(self, limit: int) -> int:
         moved = await super().propagate(limit)
         # A transaction for each: locks held from one to the next could deadlock.
+        await self._change("cancel_failed_runs")
         interrupted = await self._rows("list_bulk_updates", itemgetter("run"))
         for run in interrupted:
             await self._call("bulk_update_step", run, limit)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, jobspec, payloads
 from workron.core.ids import ClaimId, SessionKey
-from workron.core.states import Reason
+from workron.core.states import Reason, State
 from workron.store import api, types
 from workron.store.postgres.database import PostgresDatabase
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
 
-_CLAIM_COLUMNS: Final = 13
+_CLAIM_COLUMNS: Final = 14
 """The columns of a claim are the last of a row, in this order."""
 _ALL_ACCEPTED: Final = [types.ReportResult.ACCEPTED]
 
@@ -108,11 +108,12 @@ def _claimed_jobs(rows: Sequence[Record]) -> list[types.ClaimedJob]:
     read_inputs = functools.cache(_read_inputs)
     jobs = []
     for row in rows:
-        *values, item, spec, inputs = row[-_CLAIM_COLUMNS:]
+        *values, item, spec, inputs, run_state = row[-_CLAIM_COLUMNS:]
         values += [
             jobspec.of_text(spec),
             None if item is None else json.loads(json.loads(item)),
             *((None, False) if inputs is None else read_inputs(inputs)),
+            None if run_state is None else State(run_state),
         ]
         jobs.append(types.ClaimedJob(*values))
     return jobs

@@ -14,6 +14,7 @@ from workron.store.sqlite.engine import SqliteDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from workron.core.ids import JobId
     from workron.store.sqlite.engine import Transaction
@@ -25,8 +26,9 @@ _STEP: Final = 5_000
 class SqliteBulkUpdates(SqliteDatabase):
     """Base of the interfaces that change whole runs."""
 
-    async def _bulk_update(self, operation: str, run: JobId) -> bool:
-        return await self._update(run, partial(_begin_update, run=run, operation=operation))
+    async def _bulk_update(self, operation: str, run: JobId, **values: Any) -> bool:
+        begin = partial(_begin_update, run=run, operation=operation, values=values)
+        return await self._update(run, begin)
 
     async def _update(self, run: JobId, begin: Callable[[Transaction], bool]) -> bool:
         """Do all steps of an update; False if `begin` finds nothing to change."""
@@ -37,8 +39,8 @@ class SqliteBulkUpdates(SqliteDatabase):
         return True
 
 
-def _begin_update(tx: Transaction, run: JobId, operation: str) -> bool:
-    if not tx.run(f"{operation}.update_run", run=run):
+def _begin_update(tx: Transaction, run: JobId, operation: str, values: Mapping[str, Any]) -> bool:
+    if not tx.run(f"{operation}.update_run", run=run, **values):
         return False
     tx.run("bulk_update.request", run=run, operation=operation, priority=None)
     return True
@@ -50,7 +52,7 @@ def _update_step(tx: Transaction, run: JobId) -> bool:
     if update is None:
         return True
     tx.clear()
-    jobs = {"run": run, "last": update["last"]}
+    jobs = {"run": run, "last": update["last"], "last_cancelled": update["last_cancelled"]}
     moved = bool(update["operation"]) and _STEPS[update["operation"]](tx, jobs)
     if update["priority"] is not None:
         moved |= _prioritize(tx, jobs, update["priority"])
@@ -70,15 +72,19 @@ def continue_updates(tx: Transaction) -> bool:
 
 
 def _cancel(tx: Transaction, jobs: Mapping[str, int]) -> bool:
-    tx.run("cancel.signal_running", **jobs)
+    cancelled = {"run": jobs["run"], "last": jobs["last_cancelled"]}
+    tx.run("cancel.signal_running", **cancelled)
     moved = sum(
-        tx.run(f"cancel.select_{table}", **jobs, limit=_STEP)
+        tx.run(f"cancel.select_{table}", **cancelled, limit=_STEP)
         for table in ("ready", "deferred", "waiting")
     )
     leave_queues(tx)
     completion.record_ends(tx)
     completion.defer_propagation(tx)
-    return moved > 0
+    tx.clear()
+    # A suspension must not keep jobs of `finally`.
+    has_resumed = _resume(tx, {"run": jobs["last_cancelled"] + 1, "last": jobs["last"]})
+    return moved > 0 or has_resumed
 
 
 def _suspend(tx: Transaction, jobs: Mapping[str, int]) -> bool:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, jobspec, payloads
+from workron.core.states import State
 from workron.store.sqlite import engine
 from workron.store.types import ClaimedJob
 
@@ -76,11 +77,12 @@ def _claimed_jobs(
     inputs = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
     claimed = []
     for row in rows:
-        number, job, *values, item, spec, _ = row
+        number, job, *values, item, spec, _, run_state = row
         values += [
             specs[spec],
             None if item is None else json.loads(item),
             *inputs.get(job, _NOTHING),
+            None if run_state is None else State(run_state),
         ]
         claimed.append(ClaimedJob(job, claims[number - 1], *values))
     return claimed

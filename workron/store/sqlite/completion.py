@@ -68,6 +68,8 @@ def record_ends(tx: Transaction) -> None:
 def propagate_to_downstreams(tx: Transaction) -> None:
     """Process `ended_job` into `downstream_update`."""
     tx.run("propagate_ends.select_downstreams")
+    if tx.run("propagate_ends.cancel_failed_runs"):
+        tx.run("propagate_ends.request_cancellations")
     tx.run("clear_scratch.ended_job")
 
 

@@ -101,7 +101,7 @@ class SqliteDatabase(api.Database):
     decoders = MappingProxyType(
         dict(api.DECODERS)
         | dict.fromkeys(("submitted_at", "due", "started_at", "finished_at"), from_micros)
-        | dict.fromkeys(("has_ended", "is_draining"), bool)
+        | dict.fromkeys(("has_ended", "is_draining", "is_cancelled"), bool)
         | {"uid": UUID}
     )
 

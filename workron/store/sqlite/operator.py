@@ -49,11 +49,12 @@ def _grant_pool(tx: Transaction, grant: PoolGrant) -> None:
 def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
     if not tx.run("update_run.set_generation", run=run, generation=update.generation):
         return False
-    old = tx.row("update_run.current", run=run)
+    old = tx.row("update_run.current", run=run, forced=update.is_forced)
     if old is None:
         return False
     operation = None
-    if update.is_cancelled:
+    is_cancelled = update.is_cancelled or update.is_forced
+    if is_cancelled:
         operation = "cancel"
     elif update.is_suspended != bool(old["suspended"]):
         operation = "suspend" if update.is_suspended else "resume"
@@ -63,8 +64,9 @@ def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
     tx.run(
         "update_run.set_fields",
         run=run,
-        cancelled=update.is_cancelled,
-        suspended=update.is_suspended,
+        cancelled=is_cancelled,
+        forced=update.is_forced,
+        suspended=update.is_suspended and not is_cancelled,
         priority=update.priority,
     )
     tx.run("bulk_update.request", run=run, operation=operation, priority=priority)
@@ -115,6 +117,8 @@ def _propagate(tx: Transaction, limit: int) -> int:
 def _expire(tx: Transaction, limit: int) -> int:
     tx.clear()
     moved = tx.run("expire.select_due", limit=limit)
+    if tx.run("expire.expire_runs"):
+        tx.run("expire.request_cancellations")
     tx.run("expire.signal_running")
     for table in ("ready", "deferred", "waiting"):
         tx.run(f"expire.select_{table}")

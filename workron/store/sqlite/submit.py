@@ -11,7 +11,7 @@ from uuid import UUID
 
 from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
-from workron.core.plan import Kind, repeats
+from workron.core.plan import KINDS_WITH_DEADLINE, Kind, repeats
 from workron.store import api
 from workron.store.sqlite import completion, deletion, engine, pools
 from workron.store.sqlite.bulk_update import SqliteBulkUpdates
@@ -125,6 +125,8 @@ def _insert_plan(tx: Transaction, plan: Plan, base: JobId) -> _StoredPlan:
         metadata=payloads.to_json(plan.metadata),
         suspended=plan.is_suspended,
         priority=plan.priority,
+        finally_from=plan.finally_from and base + plan.finally_from,
+        fail_fast=plan.is_fail_fast,
         generation=plan.generation,
         **stored.name,
         **stored.range,
@@ -191,7 +193,7 @@ def _job_rows(stored: _StoredPlan, columns: list[tuple[Any, ...]]) -> Iterator[t
 def _deadline_rows(stored: _StoredPlan, now: int) -> Iterator[tuple[int, int]]:
     for job, node in enumerate(stored.plan.nodes, start=stored.run):
         seconds = stored.plan.terms[node.spec].deadline_seconds
-        if seconds is not None and node.kind is Kind.JOB:
+        if seconds is not None and node.kind in KINDS_WITH_DEADLINE:
             yield job, now + engine.seconds_to_micros(seconds)
 
 

@@ -50,6 +50,14 @@ CREATE TABLE run (
     cancelled    boolean NOT NULL DEFAULT false,
     suspended    boolean NOT NULL DEFAULT false,
     priority     integer NOT NULL DEFAULT 0,
+    -- Its jobs from this id on are those of `finally`; null: it has none.
+    finally_from bigint,
+    -- Whether the first failure cancels the jobs that have not ended.
+    fail_fast    boolean NOT NULL DEFAULT false,
+    -- Whether its cancellation includes the jobs of `finally`.
+    forced       boolean NOT NULL DEFAULT false,
+    -- Whether its deadline passed before its tasks had ended; it is cancelled, too, and fails.
+    expired      boolean NOT NULL DEFAULT false,
     -- The newest generation seen of its cluster object; null: it was not made from one.
     generation   bigint,
     -- For a large run: the transaction that submitted it, instead of that of each of its jobs.
@@ -75,7 +83,7 @@ CREATE TABLE spec (
 CREATE TABLE job (
     id              bigint PRIMARY KEY,
     run             bigint NOT NULL,
-    kind            text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow')),
+    kind            text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow', 'Tasks')),
     spec            bigint NOT NULL,
     name            text NOT NULL,
     index           integer,
@@ -124,6 +132,10 @@ CREATE TABLE bulk_update (
     priority  integer,
     CHECK (operation IS NOT NULL OR priority IS NOT NULL)
 );
+
+-- Runs with `failFast` in which a task has failed; a run can be here more than once. The maintainer
+-- cancels them: the transaction that ends a job locks rows that a cancellation locks, too.
+CREATE TABLE failed_run (run bigint NOT NULL);
 
 -- One row. A submission that both has and is an external dependency locks it: only such submissions
 -- can close a cycle, and two at once could close half a cycle each.

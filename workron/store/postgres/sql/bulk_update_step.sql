@@ -8,16 +8,21 @@ DECLARE
     _operation text;
     _priority integer;
     _last bigint;
+    _last_cancelled bigint;
     _is_over boolean;
 BEGIN
-    SELECT s.operation, s.priority, r.last INTO _operation, _priority, _last
+    SELECT s.operation, s.priority, r.last,
+           CASE WHEN r.forced OR r.finally_from IS NULL THEN r.last ELSE r.finally_from - 1 END
+    INTO _operation, _priority, _last, _last_cancelled
     FROM workron.bulk_update s JOIN workron.run r ON r.id = s.run
     WHERE s.run = _run FOR UPDATE OF s;
     IF NOT FOUND THEN
         RETURN true;
     END IF;
     CASE _operation
-        WHEN 'cancel' THEN PERFORM workron.bulk_cancel(_run, _last, _limit);
+        WHEN 'cancel' THEN
+            PERFORM workron.bulk_cancel(_run, _last_cancelled, _limit);
+            PERFORM workron.bulk_resume(_last_cancelled + 1, _last, _limit);
         WHEN 'suspend' THEN PERFORM workron.bulk_suspend(_run, _last, _limit);
         WHEN 'resume' THEN PERFORM workron.bulk_resume(_run, _last, _limit);
         ELSE NULL;
@@ -28,23 +33,27 @@ BEGIN
 
     SELECT NOT EXISTS (
         SELECT 1 FROM workron.ready WHERE job BETWEEN _run AND _last
-            AND (_operation <> 'resume' OR priority <> _priority)
+            AND (_operation = 'suspend' OR _operation = 'cancel' AND job <= _last_cancelled
+                 OR priority <> _priority)
         UNION ALL
         SELECT 1 FROM workron.deferred WHERE job BETWEEN _run AND _last
-            AND (_operation <> 'resume' OR priority <> _priority)
+            AND (_operation = 'suspend' OR _operation = 'cancel' AND job <= _last_cancelled
+                 OR priority <> _priority)
         UNION ALL
         SELECT 1 FROM workron.running WHERE job BETWEEN _run AND _last
             AND (priority <> _priority
-                 OR CASE _operation WHEN 'cancel' THEN signal IS DISTINCT FROM 'Cancel'
-                               WHEN 'suspend' THEN signal IS NULL
-                               WHEN 'resume' THEN signal = 'Suspend' END)
+                 OR CASE WHEN _operation = 'suspend' THEN signal IS NULL
+                         WHEN _operation = 'cancel' AND job <= _last_cancelled
+                         THEN signal IS DISTINCT FROM 'Cancel'
+                         WHEN _operation IN ('cancel', 'resume') THEN signal = 'Suspend' END)
         UNION ALL
         SELECT 1 FROM workron.waiting w JOIN workron.job j ON j.id = w.job
         WHERE w.job BETWEEN _run AND _last
             AND (w.priority <> _priority
                  OR j.kind = 'Job'
-                    AND CASE _operation WHEN 'cancel' THEN true WHEN 'suspend' THEN NOT suspended
-                                   WHEN 'resume' THEN suspended END)
+                    AND CASE WHEN _operation = 'suspend' THEN NOT suspended
+                             WHEN _operation = 'cancel' AND w.job <= _last_cancelled THEN true
+                             WHEN _operation IN ('cancel', 'resume') THEN suspended END)
     ) INTO _is_over;
     IF _is_over THEN
         DELETE FROM workron.bulk_update WHERE run = _run;

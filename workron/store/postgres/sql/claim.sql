@@ -5,7 +5,8 @@
 CREATE OR REPLACE FUNCTION workron.claim(_key uuid, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
+    namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb,
+    run_state text
 )
 LANGUAGE plpgsql SECURITY DEFINER
 AS $$

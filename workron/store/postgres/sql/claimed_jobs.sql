@@ -5,13 +5,17 @@
 CREATE OR REPLACE FUNCTION workron.claimed_jobs(_worker bigint, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
+    namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb,
+    run_state text
 )
 LANGUAGE sql STABLE
 AS $$
     WITH held AS MATERIALIZED (
         SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence, r.namespace, r.name AS run,
                j.name, j.index, j.item, s.body, c.priority,
+               -- The job after the run is the group of its tasks, if there are jobs of `finally`.
+               CASE WHEN c.job >= r.finally_from
+                    THEN (SELECT d.state FROM workron.done d WHERE d.job = r.id + 1) END AS run_state,
                -- Few jobs have inputs, and building them costs more than the rest of the query. Not
                -- EXISTS, for which the planner may read all edges into a hash table.
                CASE WHEN j.feeds_inputs THEN coalesce((
@@ -36,7 +40,7 @@ AS $$
         CROSS JOIN LATERAL (SELECT * FROM held WHERE held.job = i.job OFFSET 0) m
     )
     SELECT g.job, g.claim, g.attempt, g.failures, g.losses, g.fence, g.namespace, g.run, g.name,
-           g.index, to_jsonb(g.item), to_jsonb(g.body), g.inputs
+           g.index, to_jsonb(g.item), to_jsonb(g.body), g.inputs, g.run_state
     FROM with_inputs g
     ORDER BY g.priority DESC, g.job
 $$;

@@ -18,7 +18,8 @@ CREATE OR REPLACE FUNCTION workron.complete(
     _outputs bytea[], _claims uuid[]
 ) RETURNS TABLE (
     answer text, job bigint, claim uuid, attempt integer, failures integer, losses integer,
-    fence bigint, namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
+    fence bigint, namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb,
+    run_state text
 )
 LANGUAGE plpgsql SECURITY DEFINER
 AS $$
@@ -112,7 +113,7 @@ BEGIN
                           AND a.outcome NOT IN ('Lost', 'Released') LIMIT 1) THEN 'already'
                     ELSE 'stale' END,
                _jobs[t.number], NULL::uuid, NULL::integer, NULL::integer, NULL::integer, NULL::bigint,
-               NULL::text, NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb
+               NULL::text, NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb, NULL::text
         FROM generate_subscripts(_jobs, 1) AS t(number);
     END IF;
 

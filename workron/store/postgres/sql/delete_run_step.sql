@@ -22,7 +22,7 @@ BEGIN
     DELETE FROM workron.deadline WHERE job BETWEEN _first AND _last;
     DELETE FROM workron.pending_end WHERE job BETWEEN _first AND _last;
     DELETE FROM workron.awaiting_proof WHERE job BETWEEN _first AND _last;
-    -- No job has a smaller id than its spec, so the jobs that share one are deleted with it or before.
+    -- The specs of a run have ids in the range of its jobs.
     DELETE FROM workron.spec WHERE id BETWEEN _first AND _last;
     DELETE FROM workron.done WHERE job BETWEEN _first AND _last;
     DELETE FROM workron.job WHERE id BETWEEN _first AND _last;

@@ -34,6 +34,7 @@ AS $$
                     WHERE a.job BETWEEN j.id + 1 AND m.last)) AS started_at
         FROM (SELECT CASE j.kind
             WHEN 'Workflow' THEN (SELECT r.last FROM workron.run r WHERE r.id = j.id)
+            WHEN 'Tasks' THEN (SELECT r.finally_from - 1 FROM workron.run r WHERE r.id = j.run)
             ELSE (SELECT e.id FROM workron.job e WHERE e.group_id = j.id AND e.group_condition = 'Member'
                   ORDER BY e.index DESC LIMIT 1) END AS last) m
     ) g ON j.kind <> 'Job'

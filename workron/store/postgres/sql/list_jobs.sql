@@ -1,4 +1,5 @@
--- list_jobs: list all jobs of a run and their current states, in order of id.
+-- list_jobs: list all jobs of a run and their current states, in order of id, without the group of the
+-- tasks of a workflow that has `finally`.
 -- One statement, so that a job that moves meanwhile is listed exactly once. Each table is read by its
 -- range of ids and materialized before any join: a free planner may join first and read all of it.
 CREATE OR REPLACE FUNCTION workron.list_jobs(_run bigint)
@@ -46,5 +47,6 @@ AS $$
     JOIN workron.pool p ON p.id = j.pool
     LEFT JOIN first_attempt f ON f.job = l.job
     LEFT JOIN groups g ON g.job = l.job AND j.kind <> 'Job'
+    WHERE j.kind <> 'Tasks'
     ORDER BY j.id
 $$;

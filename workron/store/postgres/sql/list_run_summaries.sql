@@ -7,11 +7,11 @@ RETURNS TABLE (
     job bigint, run bigint, kind text, name text, index integer, group_id bigint, state text,
     reason text, message text, priority integer, pool text, attempts integer, failures integer,
     losses integer, exit_code integer, worker text, due timestamptz, started_at timestamptz,
-    finished_at timestamptz, commands integer, ended integer
+    finished_at timestamptz, is_cancelled boolean, commands integer, ended integer
 )
 LANGUAGE sql STABLE
 AS $$
-    SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, c.commands,
+    SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, r.cancelled, c.commands,
            CASE WHEN h.finished_at IS NOT NULL THEN c.commands
                 ELSE (SELECT count(*) FROM workron.done q WHERE q.job BETWEEN r.id AND r.last)
                      - (SELECT count(*) FROM workron.job g JOIN workron.done q ON q.job = g.id

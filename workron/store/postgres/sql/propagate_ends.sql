@@ -43,6 +43,10 @@ BEGIN
         GROUP BY e.job
     ) updates CROSS JOIN LATERAL (SELECT wide FROM workron.waiting WHERE job = updates.job OFFSET 0) w;
 
+    IF 5 = ANY (_verdicts) THEN
+        PERFORM workron.stop_failed_runs(_jobs, _verdicts);
+    END IF;
+
     IF _narrow IS NOT NULL THEN
         PERFORM 1 FROM workron.waiting WHERE job = ANY (_narrow) ORDER BY job FOR UPDATE; -- guard: propagate
         WITH unblocked AS (

@@ -18,14 +18,16 @@ BEGIN
         USING workron.job j, workron.run r
         WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.run])
         RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
-                  j.pool, j.kind, j.start_after, r.cancelled,
+                  j.pool, j.kind, j.start_after, r.expired AND j.kind IN ('Workflow', 'Tasks') AS expired,
+                  -- Jobs of `finally` run after a cancellation, too, but not by force.
+                  r.cancelled AND (r.forced OR coalesce(w.job < r.finally_from, true)) AS cancelled,
                   CASE WHEN w.verdict > 0 AND j.max_failures IS NOT NULL AND j.kind = 'Array'
                        THEN workron.evaluate_array(w.job, j.max_failures)
                        ELSE w.verdict END AS verdict
     ), evaluated AS (
-        SELECT job, priority, attempts, failures, losses, fence, alone, pool, kind, start_after,
+        SELECT job, priority, attempts, failures, losses, fence, alone, pool, kind, start_after, expired,
                -- A failure is not hidden by a cancellation.
-               CASE WHEN cancelled THEN greatest(verdict, 4) ELSE verdict END AS verdict
+               CASE WHEN expired THEN 5 WHEN cancelled THEN greatest(verdict, 4) ELSE verdict END AS verdict
         FROM resolved
     ), unblocked AS (
         SELECT *, coalesce(start_after > _now, false) AS starts_later
@@ -44,8 +46,9 @@ BEGIN
             (job, state, reason, finished_at, attempts, failures, losses)
         SELECT job,
                (ARRAY['Succeeded', 'Skipped', 'Skipped', 'Skipped', 'Cancelled', 'Failed'])[verdict + 1],
-               (ARRAY[NULL, 'NotNeeded', 'UpstreamCancelled', 'UpstreamFailed', NULL,
-                      'MemberFailed'])[verdict + 1],
+               CASE WHEN expired THEN 'DeadlineExceeded' ELSE
+                   (ARRAY[NULL, 'NotNeeded', 'UpstreamCancelled', 'UpstreamFailed', NULL,
+                          'MemberFailed'])[verdict + 1] END,
                _now, attempts, failures, losses
         FROM evaluated WHERE kind <> 'Job' OR verdict > 0
         RETURNING job

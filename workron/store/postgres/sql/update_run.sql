@@ -1,7 +1,8 @@
 -- update_run: apply the mutable fields of a cluster object to its run, unless its generation is not
 -- newer; true if anything changes, which `bulk_update_step` carries out.
 CREATE OR REPLACE FUNCTION workron.update_run(
-    _run bigint, _generation bigint, _cancelled boolean, _running_row boolean, _priority integer
+    _run bigint, _generation bigint, _cancelled boolean, _forced boolean, _suspended boolean,
+    _priority integer
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
@@ -15,16 +16,21 @@ BEGIN
         RETURN false;
     END IF;
     UPDATE workron.run SET generation = _generation WHERE id = _run;
-    IF _old.cancelled OR EXISTS (SELECT 1 FROM workron.done WHERE job = _run) THEN
+    -- A cancelled run can still be forced.
+    IF _old.cancelled AND (_old.forced OR NOT _forced)
+       OR EXISTS (SELECT 1 FROM workron.done WHERE job = _run) THEN
         RETURN false;
     END IF;
-    _operation := CASE WHEN _cancelled THEN 'cancel'
-                  WHEN _running_row AND NOT _old.suspended THEN 'suspend'
-                  WHEN _old.suspended AND NOT _running_row THEN 'resume' END;
+    _operation := CASE WHEN _cancelled OR _forced THEN 'cancel'
+                  WHEN _suspended AND NOT _old.suspended THEN 'suspend'
+                  WHEN _old.suspended AND NOT _suspended THEN 'resume' END;
     IF _operation IS NULL AND _priority = _old.priority THEN
         RETURN false;
     END IF;
-    UPDATE workron.run SET cancelled = _cancelled, suspended = _running_row, priority = _priority WHERE id = _run;
+    UPDATE workron.run
+    SET cancelled = _cancelled OR _forced, forced = _forced,
+        suspended = _suspended AND NOT _cancelled AND NOT _forced, priority = _priority
+    WHERE id = _run;
     INSERT INTO workron.bulk_update AS s (run, operation, priority)
     VALUES (_run, _operation, CASE WHEN _priority <> _old.priority THEN _priority END)
     ON CONFLICT (run) DO UPDATE

@@ -41,6 +41,14 @@ CREATE TABLE run (
     cancelled    INTEGER NOT NULL DEFAULT 0,
     suspended    INTEGER NOT NULL DEFAULT 0,
     priority     INTEGER NOT NULL DEFAULT 0,
+    -- Its jobs from this id on are those of `finally`; null: it has none.
+    finally_from INTEGER,
+    -- Whether the first failure cancels the jobs that have not ended.
+    fail_fast    INTEGER NOT NULL DEFAULT 0,
+    -- Whether its cancellation includes the jobs of `finally`.
+    forced       INTEGER NOT NULL DEFAULT 0,
+    -- Whether its deadline passed before its tasks had ended; it is cancelled, too, and fails.
+    expired      INTEGER NOT NULL DEFAULT 0,
     -- The newest generation seen of its cluster object; null: it was not made from one.
     generation   INTEGER
 );
@@ -62,7 +70,7 @@ CREATE TABLE spec (
 CREATE TABLE job (
     id              INTEGER PRIMARY KEY,
     run             INTEGER NOT NULL,
-    kind            TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
+    kind            TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow' OR kind = 'Tasks'),
     spec            INTEGER NOT NULL,
     name            TEXT NOT NULL,
     "index"         INTEGER,
@@ -268,6 +276,7 @@ SELECT job.id AS job,
                SELECT element.id FROM job AS element
                WHERE element.group_id = job.id AND element.group_condition = 'Member'
                ORDER BY element."index" DESC LIMIT 1)
+           WHEN 'Tasks' THEN (SELECT run.finally_from - 1 FROM run WHERE run.id = job.run)
            ELSE (SELECT run.last FROM run WHERE run.id = job.id) END AS last
 FROM job WHERE job.kind <> 'Job';
 

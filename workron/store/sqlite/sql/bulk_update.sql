@@ -7,8 +7,12 @@ ON CONFLICT (run) DO UPDATE SET
     operation = coalesce(excluded.operation, bulk_update.operation), priority = coalesce(excluded.priority, bulk_update.priority)
 
 -- name: current
--- What is requested of a run, and the range of its jobs.
-SELECT bulk_update.operation, bulk_update.priority, run.last FROM bulk_update JOIN run ON run.id = bulk_update.run WHERE bulk_update.run = :run
+-- What is requested of a run, the range of its jobs, and the last job that a cancellation ends.
+SELECT bulk_update.operation, bulk_update.priority, run.last,
+       CASE WHEN run.forced OR run.finally_from IS NULL THEN run.last ELSE run.finally_from - 1 END
+           AS last_cancelled
+FROM bulk_update JOIN run ON run.id = bulk_update.run
+WHERE bulk_update.run = :run
 
 -- name: oldest
 -- The next one to continue.

@@ -51,10 +51,13 @@ SELECT new_claim.job, new_claim.worker, claim.value, new_claim.pool, new_claim.p
 FROM json_each(:claims) AS claim CROSS JOIN temp.new_claim ON new_claim.number = claim.key + 1
 
 -- name: claimed_jobs
--- What a worker needs to run the jobs.
+-- What a worker needs to run the jobs. The job after the run is the group of its tasks, if there are
+-- jobs of `finally`.
 SELECT new_claim.number, new_claim.job, new_claim.attempt, new_claim.failures, new_claim.losses, new_claim.fence,
        run.namespace, run.name AS run, job.name, job."index", job.item, job.spec,
-       job.feeds_inputs
+       job.feeds_inputs,
+       CASE WHEN job.id >= run.finally_from
+            THEN (SELECT done.state FROM done WHERE done.job = run.id + 1) END AS run_state
 FROM temp.new_claim
 CROSS JOIN job ON job.id = new_claim.job
 CROSS JOIN run ON run.id = job.run

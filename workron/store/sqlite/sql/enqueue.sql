@@ -8,10 +8,11 @@
 -- Queued -> Waiting (suspend)
 
 -- name: choose_destination
--- Jobs of a cancelled run end, and jobs of a suspended run wait.
+-- Jobs of a cancelled run end, except those of `finally`, and jobs of a suspended run wait.
 UPDATE temp.unblocked_job SET
     pool = (SELECT job.pool FROM job WHERE job.id = unblocked_job.job),
-    destination = (SELECT CASE WHEN run.cancelled THEN 'done'
+    destination = (SELECT CASE WHEN run.cancelled AND (run.forced OR run.finally_from IS NULL
+                                                      OR unblocked_job.job < run.finally_from) THEN 'done'
                          WHEN run.suspended OR unblocked_job.awaits_proof THEN 'waiting'
                          WHEN unblocked_job.due IS NOT NULL THEN 'deferred'
                          ELSE 'ready' END

@@ -1,3 +1,4 @@
 -- get_run: get the run that a job belongs to.
-SELECT run.*, run.id AS run, run.last AS last_job FROM job CROSS JOIN run ON run.id = job.run
+SELECT run.*, run.id AS run, run.last AS last_job, run.cancelled AS is_cancelled
+FROM job CROSS JOIN run ON run.id = job.run
 WHERE job.id = :job

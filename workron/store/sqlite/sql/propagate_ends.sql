@@ -39,6 +39,31 @@ FROM (
 )
 GROUP BY downstream
 
+-- name: cancel_failed_runs
+-- With `failFast` the first failed task cancels its run; verdict 5 is FAILED. An array that may have
+-- failed elements counts when it has ended, and `finally` does not count.
+UPDATE run SET cancelled = 1, suspended = 0
+WHERE id IN (
+    SELECT own.id
+    FROM temp.downstream_update
+    CROSS JOIN job ON job.id = downstream_update.downstream
+    CROSS JOIN run AS own ON own.id = job.run
+    WHERE downstream_update.verdict = 5 AND own.fail_fast AND NOT own.cancelled
+      AND CASE job.kind WHEN 'Array' THEN job.max_failures IS NULL AND job.group_condition = 'Task'
+                                          AND (own.finally_from IS NULL OR job.id < own.finally_from)
+                        WHEN 'Workflow' THEN own.finally_from IS NULL
+                        ELSE job.kind = 'Tasks' END)
+
+-- name: request_cancellations
+-- The maintainer carries them out.
+INSERT INTO bulk_update (run, operation)
+SELECT DISTINCT run.id, 'cancel'
+FROM temp.downstream_update
+CROSS JOIN job ON job.id = downstream_update.downstream
+CROSS JOIN run ON run.id = job.run
+WHERE downstream_update.verdict = 5 AND run.fail_fast AND run.cancelled
+ON CONFLICT (run) DO UPDATE SET operation = excluded.operation
+
 -- name: count_down
 -- A job that was cancelled or has expired has no row here.
 UPDATE waiting SET
@@ -60,13 +85,18 @@ WHERE waiting.remaining = 0 AND waiting.verdict = 0 AND job.kind = 'Job'
 -- name: select_ended_jobs
 -- All others end: groups by the verdict of their members, jobs as skipped. An array in which
 -- elements may fail is evaluated again; an element that was skipped because its upstream failed counts
--- as a failure. A failure is not hidden by a cancellation. Verdict 5 is FAILED, 4 is CANCELLED, 3 is
--- UPSTREAM_FAILED.
+-- as a failure. A failure is not hidden by a cancellation, and a run whose deadline has passed fails.
+-- Verdict 5 is FAILED, 4 is CANCELLED, 3 is UPSTREAM_FAILED.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
-SELECT job, end_state(verdict), end_reason(verdict), attempts, failures, losses
+SELECT job, end_state(verdict),
+       CASE WHEN expired THEN 'DeadlineExceeded' ELSE end_reason(verdict) END,
+       attempts, failures, losses
 FROM (
     SELECT waiting.job, waiting.attempts, waiting.failures, waiting.losses,
-           max(4 * run.cancelled, CASE
+           run.expired AND job.kind IN ('Workflow', 'Tasks') AS expired,
+           max(5 * (run.expired AND job.kind IN ('Workflow', 'Tasks')),
+               4 * (run.cancelled AND (run.forced OR run.finally_from IS NULL
+                                       OR waiting.job < run.finally_from)), CASE
                WHEN waiting.verdict > 0 AND job.max_failures IS NOT NULL AND job.kind = 'Array' THEN (
                    SELECT CASE WHEN sum(element.verdict IN (3, 5)) > job.max_failures
                                THEN max(element.verdict)

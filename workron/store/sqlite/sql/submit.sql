@@ -22,9 +22,9 @@ WHERE last >= :run
 -- name: add_run
 -- The run and the range of its jobs.
 INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, suspended,
-                  priority, generation)
+                  priority, finally_from, fail_fast, generation)
 VALUES (:run, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :suspended,
-        :priority, :generation)
+        :priority, :finally_from, :fail_fast, :generation)
 
 -- name: set_name
 -- From here on the name means this run.
