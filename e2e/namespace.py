@@ -115,6 +115,14 @@ class Namespace:
         condition = f"namespace = '{self.name}' AND name = '{name}'"
         return f"(SELECT max(id) FROM workron.run WHERE {condition})"
 
+    def ended_states_sql(self, name: str) -> str:
+        """Return a query for the ended jobs of the newest run of this name, and their states."""
+        return f"""
+            SELECT string_agg(j.name || ':' || d.state, ' ' ORDER BY j.id)
+            FROM workron.job j JOIN workron.done d ON d.job = j.id
+            WHERE j.kind = 'Job' AND j.run = {self.run_id_sql(name)}
+        """
+
     def pod_running(self, job: str) -> dict[str, Any]:
         """Wait until a job runs, and return the pod of its worker."""
         worker = self.wait_for_phase(job, "Running")["worker"]

@@ -78,16 +78,23 @@ def test_command_gets_unicode_unchanged(namespace: Namespace) -> None:
     assert namespace.wait_for_phase("odd", "Succeeded")["outputTail"].split() == odd.split()
 
 
-def test_other_jobs_run_when_a_namespace_is_deleted(namespace: Namespace, cluster: Cluster) -> None:
+def test_other_jobs_run_when_a_namespace_is_deleted(
+    namespace: Namespace, cluster: Cluster, release: Release
+) -> None:
     cluster.kubectl("create", "namespace", "short-lived")
     deleted = Namespace(cluster, "short-lived")
     deleted.apply(*(job(f"j{at}") for at in range(20)))
+    # No worker is left for `finally`, so it is cancelled, too.
+    deleted.apply(workflow("flow", task("first"), **{"finally": [task("last")]}))
+    wait_until(lambda: release.sql(f"SELECT {deleted.run_id_sql('flow')}"), "its run is stored")
     cluster.kubectl("delete", "namespace", "short-lived", "--wait=false")
     namespace.apply(job("stays"))
     namespace.wait_for_phase("stays", "Succeeded")
     wait_until(
         lambda: cluster.try_kubectl("get", "ns", "short-lived").returncode, "the namespace is gone"
     )
+    states = deleted.ended_states_sql("flow")
+    wait_until(lambda: release.sql(states) == "first:Cancelled last:Cancelled", "its run has ended")
 
 
 def test_no_controller_has_restarted_after_the_tests_above(cluster: Cluster) -> None:

@@ -142,6 +142,25 @@ def test_command_is_killed_when_its_object_is_deleted(namespace: Namespace) -> N
     wait_until(lambda: "4713" not in namespace.running_commands(pod), "its command has ended")
 
 
+def test_finally_runs_when_its_workflow_is_cancelled_or_deleted(
+    namespace: Namespace, release: Release
+) -> None:
+    namespace.apply(pool("last", replicas=1, slots=4))
+    first = task("first", command="sleep 4714", pool="last")
+    last = task("last", command='test "$WORKRON_RUN_STATE" = Cancelled', pool="last")
+    for name in ("cancelled", "removed"):
+        namespace.apply(workflow(name, first, **{"finally": [last]}))
+        namespace.wait_for_phase(name, "Running", "wflow")
+    namespace.patch("cancelled", {"cancel": True}, "wflow")
+    namespace.kubectl("delete", "wflow", "removed")
+    queries = [namespace.ended_states_sql(name) for name in ("cancelled", "removed")]
+    wait_until(
+        lambda: {release.sql(one) for one in queries} == {"first:Cancelled last:Succeeded"},
+        "finally of both has run",
+    )
+    namespace.wait_for_phase("cancelled", "Cancelled", "wflow")
+
+
 def test_cycle_is_reported_and_other_jobs_run_when_jobs_depend_on_each_other(
     namespace: Namespace,
 ) -> None:
