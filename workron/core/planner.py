@@ -155,6 +155,8 @@ class _Section:
     first: int
     """Offset of its first job."""
     places: Mapping[str, _Place]
+    is_last: bool
+    """Whether it is `finally`."""
 
 
 def _sections(spec: WorkflowSpec, tasks: Sequence[Task]) -> list[_Section]:
@@ -178,7 +180,7 @@ def _section(field: str, tasks: Sequence[Task], offset: int, spec: int) -> _Sect
         field,
     )
     places: dict[str, _Place] = {}
-    section = _Section(field, offset, places)
+    section = _Section(field, offset, places, is_last=field == "finally")
     for at in order:
         task = tasks[at]
         is_array = task.is_array
@@ -234,12 +236,12 @@ def _edge_count(task: Task) -> int:
 
 
 def _edges(section: _Section) -> Iterator[Edge]:
-    places = section.places
-    for place in places.values():
-        for which, up in enumerate(place.task.depends_on):
+    for place in section.places.values():
+        upstreams = place.task.depends_on
+        for which, up in enumerate(upstreams):
             sources = _sources(section, place, up, which)
             yield from map(Edge, sources, place.commands, itertools.repeat(up.when))
-        if section.field == "finally" and not place.task.depends_on:
+        if section.is_last and not upstreams:
             for command in place.commands:
                 yield Edge(TASKS_OFFSET, command, Condition.FINISHED)
 
@@ -278,17 +280,24 @@ def _nodes(name: str, sections: Sequence[_Section]) -> list[PlannedJob]:
     return nodes
 
 
-def _section_nodes(section: _Section, group: int) -> Iterator[PlannedJob]:
+def _section_nodes(section: _Section, group: int) -> list[PlannedJob]:
+    # A first task of `finally` waits for the group of the tasks.
+    least = int(section.is_last)
+    job, plain, allowed = Kind.JOB, Condition.TASK, Condition.ALLOWED_TASK
+    nodes: list[PlannedJob] = []
     for place in section.places.values():
-        ups = len(place.task.depends_on)
-        # A first task of `finally` waits for the group of the tasks.
-        waits_for = ups or int(section.field == "finally")
-        condition = Condition.ALLOWED_TASK if place.task.allow_failure else Condition.TASK
+        task, spec = place.task, place.spec
+        ups = len(task.depends_on)
+        condition = allowed if task.allow_failure else plain
         if place.is_array:
-            yield from _array(place, group, condition, waits_for)
+            nodes += _array(place, group, condition, ups or least)
         else:
-            name, spec = place.task.name, place.spec
-            yield PlannedJob(Kind.JOB, name, spec, None, None, group, condition, waits_for, ups > 0)
+            nodes.append(
+                PlannedJob(
+                    job, task.name, spec, None, None, group, condition, ups or least, ups > 0
+                )
+            )
+    return nodes
 
 
 def _array(place: _Place, group: int, condition: Condition, waits_for: int) -> Iterator[PlannedJob]:
