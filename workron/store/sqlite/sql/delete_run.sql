@@ -41,7 +41,7 @@ DELETE FROM edge WHERE downstream BETWEEN :first AND :last
 DELETE FROM external_dependency WHERE downstream BETWEEN :first AND :last
 
 -- name: delete_specs
--- No job has a smaller id than its spec, so the jobs that share one are deleted with it or before.
+-- The specs of a run have ids in the range of its jobs.
 DELETE FROM spec WHERE id BETWEEN :first AND :last
 
 -- name: delete_jobs
