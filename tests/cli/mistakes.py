@@ -431,6 +431,6 @@ YAML: Final = (
     Mistake(
         "file that is not UTF-8",
         "m.yaml:1: byte 0xe9 is not UTF-8; save it as UTF-8",
-        b"# caf\xe9\n",
+        b"# \xe9t\xe9\n",
     ),
 )
