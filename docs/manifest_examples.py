@@ -263,6 +263,13 @@ dependsOn: [{name: count-rows}]
 command: jq '."count-rows"' "$WORKRON_INPUTS"
 """,
         """\
+With a `kind`, `dependsOn` names a Job or Workflow outside of this workflow. It need not exist yet.
+
+name: report
+dependsOn: [{name: nightly-import, kind: Workflow}]
+command: /app/report
+""",
+        """\
 With `allowFailure`, the workflow can succeed although this task fails.
 
 name: lint

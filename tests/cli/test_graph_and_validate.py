@@ -1,5 +1,7 @@
 """The commands that need no jobs: graph, validate, migrate, version and help."""
 
+import pathlib
+
 import pytest
 
 from tests.cli.conftest import Call, Write
@@ -135,3 +137,21 @@ def test_help_lists_the_exit_codes(call: Call) -> None:
     assert "3 the store cannot be reached or refuses, 4 no such job or workflow" in out
     assert "5 --timeout expired, 129 terminated by SIGHUP" in out
     assert "143 terminated by SIGTERM" in out
+
+
+def test_graph_shows_finally_and_other_runs(call: Call, tmp_path: pathlib.Path) -> None:
+    flow = tmp_path / "flow.yaml"
+    flow.write_text("""
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {name: flow}
+spec:
+  tasks: [{name: a, command: x, dependsOn: [{name: a, kind: Job}]}]
+  finally: [{name: z, command: x}]
+""")
+    assert call("graph", flow).out.splitlines() == [
+        "job/a (external)",
+        "└── a",
+        "(finally)",
+        "└── z",
+    ]

@@ -108,6 +108,46 @@ def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
     assert call("wait", "hello", "--store", url).out == "job/hello Cancelled\n"
 
 
+@pytest.mark.parametrize("second", [(), ("--force",)])
+def test_finally_is_cancelled_by_a_second_cancel_or_by_force(
+    call: Call, tmp_path: pathlib.Path, url: str, second: tuple[str, ...]
+) -> None:
+    flow = tmp_path / "flow.yaml"
+    flow.write_text("""
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {name: flow}
+spec:
+  tasks: [{name: a, command: "true"}]
+  finally: [{name: z, command: "true"}]
+""")
+    call("submit", flow, "--store", url)
+    if not second:
+        call("cancel", "flow", "--store", url)
+        shown = call("describe", "flow/z", "--store", url).out
+        assert re.search(r"^State +Queued", shown, re.MULTILINE), shown
+    assert call("cancel", "flow", *second, "--store", url).out == "workflow/flow cancelled\n"
+    assert call("wait", "flow", "--store", url).out == "workflow/flow Cancelled\n"
+    assert "Cancelled" in call("describe", "flow/z", "--store", url).out
+
+
+def test_waiting_task_of_finally_says_what_it_waits_for(
+    call: Call, tmp_path: pathlib.Path, url: str
+) -> None:
+    flow = tmp_path / "flow.yaml"
+    flow.write_text("""
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {name: flow}
+spec:
+  tasks: [{name: a, command: "true"}]
+  finally: [{name: z, command: "true"}]
+""")
+    call("submit", flow, "--store", url)
+    shown = call("describe", "flow/z", "--store", url).out
+    assert "starts when all tasks of the workflow have ended (finally)" in shown
+
+
 def test_cancel_is_refused_when_the_job_has_ended(call: Call, done: str) -> None:
     result = call("cancel", "flow", "--store", done)
     assert result.code == 2

@@ -563,3 +563,76 @@ def test_deadline_and_fail_fast_are_those_of_the_run() -> None:
 
     assert [one.deadline_seconds for one in plan.terms] == [7200, None, None, None, None]
     assert plan.is_fail_fast
+
+
+def test_task_depends_on_other_runs() -> None:
+    outside = [{"name": "b.c", "kind": "Job"}, {"name": "a", "kind": "Workflow", "when": "Failed"}]
+    plan = workflow(
+        {"name": "a"}, {"name": "b", "count": 2, "dependsOn": [outside[0], *after("a"), outside[1]]}
+    )
+
+    assert plan.external == [
+        ExternalDependency(3, Kind.JOB, "b.c"),
+        ExternalDependency(4, Kind.JOB, "b.c"),
+        ExternalDependency(3, Kind.WORKFLOW, "a", Condition.FAILED),
+        ExternalDependency(4, Kind.WORKFLOW, "a", Condition.FAILED),
+    ]
+    assert [(edge.upstream, edge.downstream) for edge in plan.edges] == [(1, 3), (1, 4)]
+    assert [node.upstreams for node in plan.nodes] == [2, 0, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "message", "path"),
+    [
+        (
+            [{"name": "x", "kind": "Job"}, {"name": "y"}],
+            "task 'b' (tasks[1]) depends on 'y', which is not a task of this workflow",
+            ("tasks", 1, "dependsOn", 1),
+        ),
+        (
+            [{"name": "etl", "kind": "Workflow"}],
+            "task 'b' depends on its own workflow; remove that dependency",
+            ("tasks", 1, "dependsOn", 0),
+        ),
+        (
+            [{"name": "x", "kind": "Job"}, {"name": "x", "kind": "Job", "when": "Failed"}],
+            "task 'b' names Job 'x' twice under dependsOn; name each upstream once",
+            ("tasks", 1, "dependsOn", 1),
+        ),
+        (
+            [{"name": "x", "kind": "Job", "each": True}],
+            (
+                "task 'b' depends on each of Job 'x', which is not an array of this workflow;"
+                " remove `each`"
+            ),
+            ("tasks", 1, "dependsOn", 0, "each"),
+        ),
+    ],
+    ids=["unknown", "own", "twice", "each"],
+)
+def test_wrong_dependencies_on_other_runs_are_rejected(
+    upstreams: list[Json], message: str, path: tuple[str | int, ...]
+) -> None:
+    with pytest.raises(errors.GraphError) as caught:
+        workflow({"name": "a"}, {"name": "b", "dependsOn": upstreams})
+    assert str(caught.value) == f"Workflow 'etl': {message}"
+    assert caught.value.path == ("spec", *path)
+
+
+def test_large_array_cannot_depend_on_another_run() -> None:
+    outside = [{"name": "x", "kind": "Job"}]
+    with pytest.raises(errors.GraphError, match="at most 1,000 can depend on Job 'x'"):
+        workflow({"name": "a", "count": 1001, "dependsOn": outside})
+
+
+def test_finally_cannot_depend_on_another_run() -> None:
+    outside = [{"name": "x", "kind": "Job"}]
+    with pytest.raises(errors.GraphError, match="of `finally` depends on Job 'x'"):
+        _finally_plan(**{"finally": [{"name": "z", "command": "true", "dependsOn": outside}]})
+
+
+def test_start_after_of_a_task_is_kept() -> None:
+    plan = workflow({"name": "a", "startAfter": "2026-01-31T08:00:00Z"}, {"name": "b"})
+
+    assert plan.terms[1].start_after == datetime(2026, 1, 31, 8, tzinfo=UTC)
+    assert plan.terms[2].start_after is None

@@ -14,7 +14,7 @@ from workron.cli import gc_tuning, manifest_files, object_ref, options, system_c
 from workron.cli.stores import opened
 from workron.core import drawing, errors
 from workron.core.model.job import Job, JobSpec
-from workron.core.model.workflow import Task, Workflow, WorkflowSpec
+from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
 from workron.core.plan import Kind
 from workron.core.verdict import Condition
 from workron.scheduling import submit
@@ -102,8 +102,12 @@ def _boxes(spec: WorkflowSpec) -> Sequence[drawing.TaskBox]:
 
 
 def _task_box(task: Task) -> drawing.TaskBox:
-    upstreams = [(up.name, up.when) for up in task.depends_on]
+    upstreams = [(_upstream_name(up), up.when) for up in task.depends_on]
     return drawing.TaskBox(task.name, upstreams, task.size if task.is_array else None)
+
+
+def _upstream_name(up: TaskDependency) -> str:
+    return up.name if up.kind is None else f"{up.kind.lower()}/{up.name}"
 
 
 def _below_finally(box: drawing.TaskBox) -> drawing.TaskBox:

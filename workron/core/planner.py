@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 MAX_EDGES: Final = 2_000_000
 """Edges of one workflow: each element of an array has one for each task that it waits for."""
 
+MAX_EXTERNAL: Final = 1_000
+"""Elements of an array that can depend on another run: each is looked up by name."""
+
 _CACHED_TERMS: Final = 64
 
 
@@ -78,6 +81,7 @@ def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) ->
     try:
         sections = _sections(spec, tasks)
         edges = [edge for section in sections for edge in _edges(section)]
+        external = [one for section in sections for one in _external(identity, section)]
     except errors.GraphError as error:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
@@ -94,6 +98,7 @@ def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) ->
         specs=specs.encode,
         digest=specs.digest,
         edges=edges,
+        external=external,
         is_fail_fast=spec.fail_fast,
         finally_from=sections[1].first if sections[1:] else None,
     )
@@ -174,11 +179,10 @@ def _sections(spec: WorkflowSpec, tasks: Sequence[Task]) -> list[_Section]:
 
 def _section(field: str, tasks: Sequence[Task], offset: int, spec: int) -> _Section:
     """Place the tasks from this offset on; their specs have the numbers from `spec` on."""
-    order = graph.check(
-        [task.name for task in tasks],
-        [[up.name for up in task.depends_on] for task in tasks],
-        field,
-    )
+    try:
+        order = graph.check([task.name for task in tasks], list(map(_upstream_tasks, tasks)), field)
+    except errors.GraphError as error:
+        raise errors.GraphError(str(error), *_written_path(tasks, error.path)) from None
     places: dict[str, _Place] = {}
     section = _Section(field, offset, places, is_last=field == "finally")
     for at in order:
@@ -189,6 +193,63 @@ def _section(field: str, tasks: Sequence[Task], offset: int, spec: int) -> _Sect
         places[task.name] = _Place(task, at, spec + at, offset, range(first, last), is_array)
         offset = last
     return section
+
+
+def _upstream_tasks(task: Task) -> list[str]:
+    return [up.name for up in task.depends_on if up.kind is None]
+
+
+def _written_path(tasks: Sequence[Task], path: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the path in the manifest of what `graph` has found among the upstream tasks."""
+    match path:
+        case (field, at, name, which):
+            ups = enumerate(tasks[at].depends_on)
+            return field, at, name, [number for number, up in ups if up.kind is None][which]
+        case _:
+            return path
+
+
+def _external(identity: Identity, section: _Section) -> Iterator[ExternalDependency]:
+    """Return the dependencies on other runs, one for each element of an array."""
+    for place in section.places.values():
+        for which, up in enumerate(place.task.depends_on):
+            if up.kind is not None:
+                _check_external(identity, section, place, which)
+                for command in place.commands:
+                    yield ExternalDependency(command, up.kind, up.name, up.when)
+
+
+def _check_external(identity: Identity, section: _Section, place: _Place, which: int) -> None:
+    task, up = place.task, place.task.depends_on[which]
+    path = section.field, place.at, "dependsOn", which
+    if section.is_last:
+        raise errors.GraphError(
+            f"task {task.name!r} of `finally` depends on {up.kind} {up.name!r}; tasks of `finally`"
+            " start when all other tasks have ended: remove that dependency",
+            *path,
+        )
+    if up.each:
+        raise errors.GraphError(
+            f"task {task.name!r} depends on each of {up.kind} {up.name!r}, which is not an array of"
+            " this workflow; remove `each`",
+            *(*path, "each"),
+        )
+    if (up.kind, up.name) == (identity.kind, identity.name):
+        raise errors.GraphError(
+            f"task {task.name!r} depends on its own workflow; remove that dependency", *path
+        )
+    if task.size > MAX_EXTERNAL:
+        raise errors.GraphError(
+            f"task {task.name!r} has {task.size:,} elements; at most {MAX_EXTERNAL:,} can depend on"
+            f" {up.kind} {up.name!r}: let it depend on a task that depends on that",
+            *path,
+        )
+    if any((up.kind, up.name) == (one.kind, one.name) for one in task.depends_on[:which]):
+        raise errors.GraphError(
+            f"task {task.name!r} names {up.kind} {up.name!r} twice under dependsOn; name each"
+            " upstream once",
+            *path,
+        )
 
 
 def _check_independence(tasks: Sequence[Task], last: Sequence[Task]) -> None:
@@ -204,7 +265,7 @@ def _check_independence(tasks: Sequence[Task], last: Sequence[Task]) -> None:
     for field, some, others in (("tasks", tasks, last_names), ("finally", last, names)):
         for at, task in enumerate(some):
             for which, up in enumerate(task.depends_on):
-                if up.name in others:
+                if up.kind is None and up.name in others:
                     raise _mixed(field, at, which, task.name, up.name)
 
 
@@ -239,8 +300,9 @@ def _edges(section: _Section) -> Iterator[Edge]:
     for place in section.places.values():
         upstreams = place.task.depends_on
         for which, up in enumerate(upstreams):
-            sources = _sources(section, place, up, which)
-            yield from map(Edge, sources, place.commands, itertools.repeat(up.when))
+            if up.kind is None:
+                sources = _sources(section, place, up, which)
+                yield from map(Edge, sources, place.commands, itertools.repeat(up.when))
         if section.is_last and not upstreams:
             for command in place.commands:
                 yield Edge(TASKS_OFFSET, command, Condition.FINISHED)
@@ -318,7 +380,7 @@ def _terms(
 
 def _task_terms(task: Task) -> SchedulingTerms:
     allowed = None if task.max_failures is None else task.allowed_failures
-    return _terms(task, max_failures=allowed)
+    return _terms(task, task.start_after, allowed)
 
 
 @functools.lru_cache(_CACHED_TERMS)

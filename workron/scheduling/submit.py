@@ -197,9 +197,10 @@ def _missing_upstreams(plans: Sequence[Plan]) -> Iterator[tuple[Identity, Kind, 
     """Return each upstream that is not among the plans: its downstream, its kind and name."""
     given = {(one.identity.namespace, one.identity.kind, one.identity.name) for one in plans}
     for plan in plans:
-        for one in plan.external:
-            if (plan.identity.namespace, one.kind, one.name) not in given:
-                yield plan.identity, one.kind, one.name
+        # Each element of an array has the same.
+        for kind, name in dict.fromkeys((one.kind, one.name) for one in plan.external):
+            if (plan.identity.namespace, kind, name) not in given:
+                yield plan.identity, kind, name
 
 
 def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:

@@ -57,7 +57,7 @@ def test_problem_names_the_found_and_the_allowed_value(
         ("dependsOn", [{}], {"0.name": "is required"}),
         ("dependsOn", [{"name": "b", "each": 1}], {"0.each": "must be true or false"}),
         ("dependsOn", [{"name": "b", "when": "x"}], {"0.when": "must be one of Succeeded, Failed"}),
-        ("dependsOn", [{"name": "b", "kind": "Job"}], {"0.kind": "valid are each, name, when"}),
+        ("dependsOn", [{"name": "b", "kinds": "Job"}], {"0.kinds": "did you mean kind?"}),
         ("env", [{"name": "A", "valuex": ""}], {"0.valuex": "did you mean value?"}),
     ],
 )

@@ -15,10 +15,19 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, mode
 from workron.core.formats import TextFormat
 from workron.core.jobspec import MAX_ENV_VARS
 from workron.core.model import base
-from workron.core.model.base import Attempts, Label, PoolName, Priority, Seconds
+from workron.core.model.base import (
+    Attempts,
+    Label,
+    ObjectName,
+    PoolName,
+    Priority,
+    Seconds,
+    Timestamp,
+)
 from workron.core.model.job import Backoff, CommandSpec, EnvVar, When
 from workron.core.model.meta import Resource
 from workron.core.model.status import FromSystem, WorkflowStatus
+from workron.core.plan import Kind
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
@@ -84,9 +93,14 @@ MaxFailures = Annotated[
 
 
 class TaskDependency(base.Record):
-    """A task of the same workflow that must end first."""
+    """A task of the same workflow, or another Job or Workflow, that must end first."""
 
-    name: Label = Field(description="Name of the task.")
+    name: ObjectName = Field(description="Name of the task, Job or Workflow.")
+    kind: Literal[Kind.JOB, Kind.WORKFLOW] | None = Field(
+        None,
+        description="Kind of an object outside of this workflow: Job or Workflow. It need not exist"
+        " yet. Default: a task of this workflow.",
+    )
     when: When = Field(
         Condition.SUCCEEDED, description="The end of it that is required. Finished accepts any end."
     )
@@ -101,8 +115,9 @@ class Task(CommandSpec):
 
     name: Label = Field(description="Name of the task, unique in the workflow.")
     depends_on: base.ListOf[TaskDependency] = Field(
-        (), max_length=MAX_TASKS, description="Tasks that must end first."
+        (), max_length=MAX_TASKS, description="Tasks, Jobs and Workflows that must end first."
     )
+    start_after: Timestamp | None = Field(None, description="Earliest time to start.")
     count: int | None = Field(
         None,
         ge=1,
