@@ -66,7 +66,8 @@ phase still distinguishes Succeeded from Skipped. The conditions of a pool are i
 
 ## Editing
 
-These fields of a Job and a Workflow can be edited, and `cancel` only to true:
+These fields of a Job and a Workflow can be edited, `cancel` and `forceCancel` only to true. A Job
+has no `forceCancel`, and a cancelled object cannot be suspended.
 
 {editable}
 

@@ -64,11 +64,13 @@ has `each: true` to another one that may fail, give both a `maxFailures`.
 Tasks of `finally` start when all other tasks have ended, and the workflow ends after them. A
 cancellation does not stop them, unless it is forced (`forceCancel`, `workron cancel --force`, or a
 second `workron cancel`) or their namespace is deleted. If one of them Failed, the workflow is
-Failed.
+Failed. A workflow that is cancelled while they run is Cancelled, also if all tasks had succeeded.
 
 A workflow whose `deadline` passes before its tasks have ended is cancelled, and is Failed with the
 reason DeadlineExceeded. With `failFast`, the first failure that is not allowed cancels the other
-tasks. If an array has `maxFailures`, that is when the array has ended as Failed.
+tasks, also those that wait for a failure: use `finally` for these. The maintainer carries it out,
+so a task may still start in the moment before. If an array has `maxFailures`, that is when the
+array has ended as Failed.
 
 A workflow that succeeded although jobs failed names them in the message of its status, such as
 `2 failures allowed: lint, fetch/7`. `workron run` and `workron describe` print it.

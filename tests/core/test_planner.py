@@ -636,3 +636,59 @@ def test_start_after_of_a_task_is_kept() -> None:
 
     assert plan.terms[1].start_after == datetime(2026, 1, 31, 8, tzinfo=UTC)
     assert plan.terms[2].start_after is None
+
+
+def test_field_with_its_usual_default_is_kept_when_the_workflow_has_other_defaults() -> None:
+    written = {"name": "a", "pool": "default", "maxAttempts": 3}
+    defaults = {"pool": "big", "maxAttempts": 7}
+    plan = workflow(written, defaults=defaults)
+
+    assert plan.digest() != workflow({"name": "a"}, defaults=defaults).digest()
+    assert bodies(plan)[0]["tasks"][0]["pool"] == "default"
+    assert [one.pool for one in plan.terms[1:]] == ["default"]
+
+
+def test_variables_of_a_workflow_are_limited_as_each_task_stores_them() -> None:
+    env = [{"name": f"V{at}", "value": "x" * 100_000} for at in range(10)]
+    tasks: list[Json] = [{"name": f"t{at}"} for at in range(70)]
+
+    with pytest.raises(errors.SpecError, match="put large values into a file") as caught:
+        workflow(*tasks, env=env)
+    assert caught.value.path == ("spec", "env")
+
+
+def test_task_has_at_most_a_thousand_variables_with_those_of_its_workflow() -> None:
+    env = [{"name": f"V{at}"} for at in range(1000)]
+
+    with pytest.raises(errors.SpecError, match="task 'b' has 1,001 variables") as caught:
+        workflow({"name": "a"}, {"name": "b", "env": [{"name": "OWN"}]}, env=env)
+    assert caught.value.path == ("spec", "tasks", 1, "env")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"env": [{"name": "A"}, {"name": "B", "fromEnv": "B"}]}, ("spec", "env", 1, "fromEnv")),
+        (
+            {
+                "env": [{"name": "A"}],
+                "tasks": [{"name": "a", "command": "true", "env": [{"name": "B", "fromEnv": "B"}]}],
+            },
+            ("spec", "tasks", 0, "env", 0, "fromEnv"),
+        ),
+    ],
+    ids=["workflow", "task"],
+)
+def test_variable_of_the_caller_is_rejected_where_it_is_written(
+    spec: Json, path: tuple[str | int, ...]
+) -> None:
+    with pytest.raises(errors.SpecError) as caught:
+        _finally_plan(**spec)
+    assert caught.value.path == path
+
+
+def test_deadline_in_finally_is_rejected() -> None:
+    last = [{"name": "z", "command": "true", "deadline": "5s"}]
+    with pytest.raises(errors.GraphError, match="'z' of `finally` has a deadline") as caught:
+        _finally_plan(**{"finally": last})
+    assert caught.value.path == ("spec", "finally", 0, "deadline")

@@ -27,7 +27,7 @@ _PARTS = {
         *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
         *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
         *("list_bulk_updates", "delete_run_step"),
-        *("stop_failed_runs", "cancel_failed_runs", "expire_runs"),
+        *("record_failed_runs", "cancel_failed_runs", "expire_runs"),
         *("lock_ready_jobs", "ready_before_start", "read_scan_start"),
         "count_rows_read",
         *("first_unread_page", "remember_read_pages"),

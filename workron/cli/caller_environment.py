@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workron.core.manifest.load import Manifest
-    from workron.core.model.job import CommandSpec, JobSpec
+    from workron.core.model.job import JobSpec
     from workron.core.model.workflow import WorkflowSpec
     from workron.scheduling.submit import Request
     from workron.store.types import ClaimedJob
@@ -86,16 +86,16 @@ class CallerEnvironment:
     def require_values(self, manifests: Iterable[Manifest]) -> None:
         """Raise ManifestError for each `fromEnv` without a value that a command can get."""
         found = [
-            f"{one.place(*path, 'env', at)}: {problem}"
+            f"{one.place(*path, at)}: {problem}"
             for one in manifests
-            for path, spec in command_specs.commands(one)
-            for at, problem in self._problems(spec)
+            for path, env in command_specs.environments(one)
+            for at, problem in self._problems(env)
         ]
         if found:
             raise errors.ManifestError(found)
 
-    def _problems(self, spec: CommandSpec) -> Iterator[tuple[int, str]]:
-        for at, variable in enumerate(spec.env):
+    def _problems(self, env: Sequence[EnvVar]) -> Iterator[tuple[int, str]]:
+        for at, variable in enumerate(env):
             name = variable.from_env
             if name is None:
                 continue

@@ -1,4 +1,4 @@
-"""The commands of a manifest: the spec of a Job, and each task of a Workflow, as they are run."""
+"""The commands of a manifest: the spec of a Job, and each task of a Workflow."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from workron.core.model.job import Job
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from workron.core.manifest.load import Manifest
     from workron.core.manifest.problems import Path
-    from workron.core.model.job import CommandSpec
+    from workron.core.model.job import EnvVar
 
 
-def commands(manifest: Manifest) -> Iterator[tuple[Path, CommandSpec]]:
-    """Return each command with its path in the manifest."""
+def environments(manifest: Manifest) -> Iterator[tuple[Path, Sequence[EnvVar]]]:
+    """Return the variables of a Job, or of a Workflow and its tasks, each with their path."""
     resource = manifest.resource
-    if isinstance(resource, Job):
-        yield ("spec",), resource.spec
-    elif isinstance(resource, Workflow):
-        for at, task in enumerate(resource.spec.resolved_tasks()):
-            yield ("spec", *resource.spec.path_of(at)), task
+    if not isinstance(resource, WorkerPool):
+        yield ("spec", "env"), resource.spec.env
+    if isinstance(resource, Workflow):
+        for at, task in enumerate(resource.spec.all_tasks):
+            yield ("spec", *resource.spec.path_of(at), "env"), task.env
 
 
 def replaced(manifest: Manifest, change: Callable[[Any, Manifest], Any]) -> Manifest:

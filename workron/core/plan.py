@@ -152,11 +152,14 @@ class Plan:
         return self.specs(self.traceparent)
 
 
-def repeats(plan: Plan, digest: str | None, *, supersedes: bool) -> bool:
+def repeats(plan: Plan, digest: str | None, *, is_cancelled: bool, supersedes: bool) -> bool:
     """Return whether a plan repeats the unfinished run of its name, which has this digest.
 
-    NameTakenError if it has other content and does not supersede that run.
+    NameTakenError if it has other content and does not supersede that run. A plan that supersedes
+    does not repeat a cancelled run, whose tasks of `finally` may run for long.
     """
+    if is_cancelled and supersedes:
+        return False
     if digest is None or digest == plan.digest():
         return digest is not None
     if supersedes:

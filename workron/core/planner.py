@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, formats, graph
-from workron.core.jobspec import Overlap
+from workron.core.jobspec import MAX_ENV_VARS, Overlap
 from workron.core.plan import (
     TASKS_NAME,
     TASKS_OFFSET,
@@ -35,12 +35,15 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from uuid import UUID
 
-    from workron.core.model.job import CommandSpec, Job
+    from workron.core.model.job import CommandSpec, EnvVar, Job
     from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
 
 
 MAX_EDGES: Final = 2_000_000
 """Edges of one workflow: each element of an array has one for each task that it waits for."""
+
+MAX_ENV_CHARACTERS: Final = 64_000_000
+"""Of the variables of a workflow in all its tasks: each task stores them."""
 
 MAX_EXTERNAL: Final = 1_000
 """Elements of an array that can depend on another run: each is looked up by name."""
@@ -85,7 +88,8 @@ def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) ->
     except errors.GraphError as error:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
-    for at, task in enumerate(tasks):
+    _check_env(spec, tasks, has_caller=has_caller)
+    for at, task in enumerate(spec.all_tasks):
         if task.workdir is not None or task.env:
             _check_command(task, "spec", *spec.path_of(at), has_caller=has_caller)
     specs = WorkflowSpecs(spec, tasks)
@@ -104,6 +108,28 @@ def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) ->
     )
 
 
+def _check_env(spec: WorkflowSpec, tasks: Sequence[Task], *, has_caller: bool) -> None:
+    """Check the variables of a workflow, which each of its tasks gets."""
+    if not spec.env:
+        return
+    if not has_caller:
+        _check_callers_variables(spec.env, "spec")
+    size = sum(len(one.name) + len(one.value) for one in spec.env) * len(tasks)
+    if size > MAX_ENV_CHARACTERS:
+        raise errors.SpecError(
+            f"the variables have {size:,} characters, those of {len(tasks):,} tasks counted; at"
+            f" most {MAX_ENV_CHARACTERS:,} are allowed: put large values into a file",
+            *("spec", "env"),
+        )
+    for at, task in enumerate(tasks):
+        if len(task.env) > MAX_ENV_VARS:
+            raise errors.SpecError(
+                f"task {task.name!r} has {len(task.env):,} variables, those of the workflow"
+                f" counted; at most {MAX_ENV_VARS:,} are allowed",
+                *("spec", *spec.path_of(at), "env"),
+            )
+
+
 def _check_command(spec: CommandSpec, *path: str | int, has_caller: bool) -> None:
     if spec.workdir is not None and not spec.workdir.startswith("/"):
         raise errors.SpecError(
@@ -111,7 +137,12 @@ def _check_command(spec: CommandSpec, *path: str | int, has_caller: bool) -> Non
             " it, from the folder of the file: write an absolute path",
             *(*path, "workdir"),
         )
-    for at, variable in enumerate(() if has_caller else spec.env):
+    if not has_caller:
+        _check_callers_variables(spec.env, *path)
+
+
+def _check_callers_variables(env: Sequence[EnvVar], *path: str | int) -> None:
+    for at, variable in enumerate(env):
         if variable.from_env is not None:
             raise errors.SpecError(
                 f"fromEnv takes {variable.from_env} from the environment of `workron run` and works"
@@ -172,6 +203,7 @@ def _sections(spec: WorkflowSpec, tasks: Sequence[Task]) -> list[_Section]:
     last = tasks[count:]
     _check_edge_count("finally", last)
     _check_independence(tasks[:count], last)
+    _check_deadlines(last)
     first = _section("tasks", tasks[:count], TASKS_OFFSET + 1, 1)
     end = max(place.commands.stop for place in first.places.values())
     return [first, _section("finally", last, end, count + 1)]
@@ -267,6 +299,16 @@ def _check_independence(tasks: Sequence[Task], last: Sequence[Task]) -> None:
             for which, up in enumerate(task.depends_on):
                 if up.kind is None and up.name in others:
                     raise _mixed(field, at, which, task.name, up.name)
+
+
+def _check_deadlines(last: Sequence[Task]) -> None:
+    for at, task in enumerate(last):
+        if task.deadline is not None:
+            raise errors.GraphError(
+                f"task {task.name!r} of `finally` has a deadline, which counts from the submission;"
+                " use timeout",
+                *("finally", at, "deadline"),
+            )
 
 
 def _mixed(field: str, at: int, which: int, name: str, upstream: str) -> errors.GraphError:

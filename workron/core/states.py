@@ -28,7 +28,7 @@ class State(StrEnum):
     FAILED = "Failed"
     """It failed and will not be retried."""
     CANCELLED = "Cancelled"
-    """A user cancelled it."""
+    """It was cancelled: by a user, by the deadline of its workflow, or by `failFast`."""
     SKIPPED = "Skipped"
     """It does not run, because of how its upstreams ended."""
 
@@ -106,7 +106,7 @@ class Event(StrEnum):
     SKIP = "skip"
     """Its last upstream ended, and the ends of its upstreams rule out running it."""
     CANCEL = "cancel"
-    """A user cancelled it."""
+    """It was cancelled: by a user, by the deadline of its workflow, or by `failFast`."""
     EXPIRE = "expire"
     """Its deadline has passed."""
 

@@ -35,6 +35,8 @@ class WorkflowSpecs:
         self._spec = spec
         self._written = spec.all_tasks
         self._tasks = tasks
+        # With `defaults`, a field that is written with its usual default means something.
+        self._has_defaults = bool(spec.defaults.model_fields_set)
         self._digest: str | None = None
 
     def encode(self, traceparent: str | None) -> Iterator[tuple[int, str]]:
@@ -45,7 +47,7 @@ class WorkflowSpecs:
         texts: list[str] = []
         for first in range(0, len(self._written), _SLICE):
             part = slice(first, first + _SLICE)
-            bodies = _dump(self._written[part])
+            bodies = _dump(self._written[part], with_defaults=self._has_defaults)
             rows = payloads.models_to_json(_take_row_fields(bodies))
             commands = payloads.models_to_json(bodies)
             texts += [f"{row[:-1]},{text[1:]}" for row, text in zip(rows, commands, strict=True)]
@@ -84,19 +86,26 @@ def job_digest(spec: JobSpec) -> str:
     return _hash(payloads.to_json(content(spec, exclude=EDITABLE)))
 
 
-def content(spec: JobSpec | WorkflowSpec, exclude: set[str] | None = None) -> dict[str, Any]:
+def content(
+    spec: JobSpec | WorkflowSpec, exclude: set[str] | None = None, *, with_defaults: bool = False
+) -> dict[str, Any]:
     """Return the fields of a spec that are not defaults.
 
     So a manifest that writes a default is the same content. Fields that are not set are defaults
     and need no comparison. The models decide the order of the fields.
     """
     return spec.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=exclude
+        mode="json",
+        by_alias=True,
+        exclude_unset=True,
+        exclude_defaults=not with_defaults,
+        exclude=exclude,
     )
 
 
-def _dump(tasks: tuple[Task, ...]) -> list[dict[str, Any]]:
-    dumped: list[dict[str, Any]] = content(WorkflowSpec.model_construct(tasks=tasks))["tasks"]
+def _dump(tasks: tuple[Task, ...], *, with_defaults: bool = False) -> list[dict[str, Any]]:
+    spec = WorkflowSpec.model_construct(tasks=tasks)
+    dumped: list[dict[str, Any]] = content(spec, with_defaults=with_defaults)["tasks"]
     return dumped
 
 

@@ -263,7 +263,7 @@ class RunRow:
     submitted_at: datetime
     metadata: Mapping[str, Any]
     is_cancelled: bool = False
-    """Whether its cancellation was requested, and it may not have ended."""
+    """Whether a user has cancelled it, or deleted its object; it may not have ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,10 @@ class CustomObjects:
             found = await self._api.get(resources.NAMESPACES.at(None, namespace))
         except errors.ObjectNotFoundError:
             return True
+        except errors.ForbiddenError as error:
+            # The deletion of a namespace also deletes the role binding that lets us read it.
+            _log.warning("namespace not read", namespace=namespace, error=str(error))
+            return bool(self._namespaces)
         except errors.ApiError as error:
             _log.warning("namespace not read", namespace=namespace, error=str(error))
             return False

@@ -1,5 +1,6 @@
 """Tasks of `finally`: they run when all other tasks have ended, however they ended."""
 
+import functools
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
 from workron.core.plan import Plan
 from workron.core.verdict import Condition
-from workron.store.types import Outcome, Signal
+from workron.store.types import Outcome, RunUpdate, Signal
 
 FINISHED = Condition.FINISHED
 
@@ -319,3 +320,46 @@ async def test_finally_waits_for_all_elements_of_all_arrays(
     assert await claim_and_end(worker) == ["z", "z"]
     await harness.propagate_all()
     assert await harness.state(run) == "Succeeded"
+
+
+@pytest.mark.parametrize("cause", ["deadline", "failure"])
+async def test_run_counts_as_cancelled_only_when_that_was_requested(
+    harness: Harness, worker: Worker, cause: str
+) -> None:
+    about: dict[str, Any] = {"deadline_seconds": 60, "is_fail_fast": True}
+    run = await harness.submit(flow(**about))
+    if cause == "failure":
+        await worker.end(await worker.claim_one(), Outcome.FAILED)
+    else:
+        await harness.advance(timedelta(seconds=61))
+        await harness.expire()
+    await harness.propagate_all()
+    [row] = await harness.store.list_runs()
+    assert not row.is_cancelled
+    assert await harness.store.cancel(run)
+    [row] = await harness.store.list_runs()
+    assert row.is_cancelled
+
+
+async def test_new_object_is_a_new_run_when_the_old_one_was_cancelled(
+    harness: Harness, worker: Worker
+) -> None:
+    plan = flow()
+    run = await harness.submit(plan)
+    assert await harness.store.cancel(run)
+    again = await harness.submit(plans.again(plan), supersedes=True)
+    assert again != run
+    assert sorted(one.name for one in await worker.claim(9)) == ["a"]
+
+
+async def test_priority_of_a_cancelled_run_can_change(harness: Harness, worker: Worker) -> None:
+    run = await harness.submit(flow(generation=1))
+    update = functools.partial(RunUpdate, is_cancelled=True, is_suspended=False)
+    assert await harness.store.update_run(run, update(2, priority=0))
+    assert await harness.store.update_run(run, update(3, priority=7))
+    assert not await harness.store.update_run(run, update(4, priority=7))
+    assert (await harness.row(run, "z")).priority == 7
+    await harness.propagate_all()
+    assert [one.name for one in await worker.claim(9)] == ["z"]
+    assert await harness.store.update_run(run, update(5, priority=7, is_forced=True))
+    assert [held.signal for held in (await worker.heartbeat()).held] == [Signal.CANCEL]

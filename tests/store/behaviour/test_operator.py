@@ -108,7 +108,7 @@ async def test_cancelled_run_stays_cancelled(harness: Harness, worker: Worker) -
     run = await harness.submit(plans.dag("flow", {"generation": 1}, a=task(), b=task("a")))
     claimed = await worker.claim_one()
     assert await harness.store.update_run(run, _wish(2, is_cancelled=True, priority=4))
-    assert not await harness.store.update_run(run, _wish(3, is_suspended=True))
+    assert not await harness.store.update_run(run, _wish(3, is_suspended=True, priority=4))
     assert set((await harness.store.list_signals(run)).values()) == {Signal.CANCEL}
     await worker.end(claimed)
     await harness.propagate_all()

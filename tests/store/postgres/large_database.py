@@ -44,7 +44,8 @@ _LOAD = f"""
            int4range({FINISHED + WAITING // 2}, {FINISHED + WAITING // 2 + 1000}) AS flows;
 
     INSERT INTO workron.spec SELECT i, '{{}}' FROM bounds, generate_series(first, last, 100) i;
-    INSERT INTO workron.run
+    INSERT INTO workron.run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata,
+                             cancelled, suspended, priority, generation)
     SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'large' END,
            CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'run' || i, '', now(), '{{}}',
            false, false, 0, 1

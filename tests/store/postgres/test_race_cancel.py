@@ -135,3 +135,42 @@ async def test_job_is_cancelled_when_two_cancel_it_at_once(stage: Stage) -> None
     await cancelling
     assert await stage.count_stranded() == 0
     assert set((await stage.states(run)).values()) == {"Cancelled"}
+
+
+# A step that reads the run in the statement that waits, as it was before the wait.
+_READ_LATE = r"SELECT operation, priority INTO.*FROM workron\.run WHERE id = _run;"
+_READ_EARLY = """
+    SELECT s.operation, s.priority, r.last,
+           CASE WHEN r.forced OR r.finally_from IS NULL THEN r.last ELSE r.finally_from - 1 END
+    INTO _operation, _priority, _last, _last_cancelled
+    FROM workron.bulk_update s JOIN workron.run r ON r.id = s.run
+    WHERE s.run = _run FOR UPDATE OF s;
+    IF NOT FOUND THEN
+        RETURN true;
+    END IF;"""
+
+
+async def _force_while_a_step_waits(stage: Stage) -> list[Signal | None]:
+    """Force a cancellation while the maintainer finishes the first one; return the signals."""
+    run = await stage.submit(plans.dag("flow", {"last": {"z": plans.task()}}, a=plans.task()))
+    canceller, stepper = await stage.actor(), await stage.actor()
+    await canceller.cancel(run)
+    await stage.settle()
+    worker = await stage.worker()
+    await worker.claim_one()
+    await stage.sql.execute("INSERT INTO workron.bulk_update VALUES ($1, 'cancel')", run)
+    await canceller.begin()
+    await canceller._change("cancel", run=run, force=True)
+    step = await stage.start(stepper, stepper._call_value("bulk_update_step", run, MANY))
+    await canceller.commit()
+    await step
+    return [held.signal for held in (await worker.heartbeat()).held]
+
+
+async def test_finally_is_signaled_when_the_force_comes_during_a_step(stage: Stage) -> None:
+    assert await _force_while_a_step_waits(stage) == [Signal.CANCEL]
+
+
+async def test_force_is_lost_when_a_step_reads_the_run_before_it_waits(stage: Stage) -> None:
+    await stage.replace("bulk_update_step", _READ_LATE, _READ_EARLY)
+    assert await _force_while_a_step_waits(stage) == [None]

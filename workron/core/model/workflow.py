@@ -41,6 +41,8 @@ MAX_JOBS: Final = 200_000
 
 MAX_FINALLY: Final = 100
 """Tasks of `finally`."""
+MAX_FINALLY_JOBS: Final = 1_000
+"""Jobs of `finally`: all of them start at the end of one group."""
 
 _ITEM_BYTES: Final = 128_000
 _ITEM_TEXT: Final = base.Format(TextFormat("an item", _ITEM_BYTES))
@@ -181,6 +183,16 @@ def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     return tasks
 
 
+def _within_budget_of_finally(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    jobs = sum(task.size for task in tasks)
+    if jobs > MAX_FINALLY_JOBS:
+        raise ValueError(
+            f"have {jobs:,} jobs, each element of an array counted; "
+            f"at most {MAX_FINALLY_JOBS:,} are allowed in finally"
+        )
+    return tasks
+
+
 class TaskDefaults(base.Record):
     """Fields of all tasks that do not set them."""
 
@@ -200,7 +212,7 @@ class WorkflowSpec(base.Record):
     tasks: Annotated[base.ListOf[Task], AfterValidator(_within_budget)] = Field(
         min_length=1, max_length=MAX_TASKS, description="Tasks, in any order."
     )
-    finally_: Annotated[base.ListOf[Task], AfterValidator(_within_budget)] = Field(
+    finally_: Annotated[base.ListOf[Task], AfterValidator(_within_budget_of_finally)] = Field(
         (),
         alias="finally",
         max_length=MAX_FINALLY,

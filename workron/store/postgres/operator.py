@@ -74,7 +74,7 @@ class PostgresMaintainerStore(PostgresDatabase, api.MaintainerStore):
     async def propagate(self, limit: int) -> int:
         moved = await super().propagate(limit)
         # A transaction for each: locks held from one to the next could deadlock.
-        await self._change("cancel_failed_runs")
+        await self._call("cancel_failed_runs", limit)
         interrupted = await self._rows("list_bulk_updates", itemgetter("run"))
         for run in interrupted:
             await self._call("bulk_update_step", run, limit)

@@ -157,7 +157,10 @@ def _find_existing(
         uid, name = plan.identity.uid, tuple(_name(plan).values())
         known = by_uid.get(uid) or _stored_run(row, "known")
         digest = by_name[name].digest() if name in by_name else row["digest"]
-        if known is None and repeats(plan, digest, supersedes=supersedes):
+        is_cancelled = name not in by_name and bool(row["unfinished_cancelled"])
+        if known is None and repeats(
+            plan, digest, is_cancelled=is_cancelled, supersedes=supersedes
+        ):
             known = by_name.get(name) or _stored_run(row, "unfinished")
         if known is None:
             by_uid[uid] = by_name[name] = plan

@@ -49,14 +49,15 @@ def _grant_pool(tx: Transaction, grant: PoolGrant) -> None:
 def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
     if not tx.run("update_run.set_generation", run=run, generation=update.generation):
         return False
-    old = tx.row("update_run.current", run=run, forced=update.is_forced)
+    old = tx.row("update_run.current", run=run)
     if old is None:
         return False
+    is_requested = update.is_cancelled or update.is_forced
+    is_cancelled, is_forced = old["cancelled"] or is_requested, old["forced"] or update.is_forced
     operation = None
-    is_cancelled = update.is_cancelled or update.is_forced
-    if is_cancelled:
+    if is_cancelled > old["cancelled"] or is_forced > old["forced"]:
         operation = "cancel"
-    elif update.is_suspended != bool(old["suspended"]):
+    elif not is_cancelled and update.is_suspended != bool(old["suspended"]):
         operation = "suspend" if update.is_suspended else "resume"
     priority = None if old["priority"] == update.priority else update.priority
     if operation is None and priority is None:
@@ -65,7 +66,8 @@ def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
         "update_run.set_fields",
         run=run,
         cancelled=is_cancelled,
-        forced=update.is_forced,
+        requested=is_requested,
+        forced=is_forced,
         suspended=update.is_suspended and not is_cancelled,
         priority=update.priority,
     )

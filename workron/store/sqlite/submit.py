@@ -106,7 +106,8 @@ def _find_existing(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
     known = tx.row("submit.known", uid=str(plan.identity.uid))
     unfinished = tx.row("submit.unfinished", **_name_of(plan.identity))
     digest = unfinished and unfinished["digest"]
-    if known is None and repeats(plan, digest, supersedes=supersedes):
+    is_cancelled = bool(unfinished and unfinished["cancelled"])
+    if known is None and repeats(plan, digest, is_cancelled=is_cancelled, supersedes=supersedes):
         return unfinished
     return known
 

@@ -54,6 +54,8 @@ CREATE TABLE run (
     finally_from bigint,
     -- Whether the first failure cancels the jobs that have not ended.
     fail_fast    boolean NOT NULL DEFAULT false,
+    -- Whether it was cancelled by a request, and not by its deadline or `failFast`.
+    cancel_requested boolean NOT NULL DEFAULT false,
     -- Whether its cancellation includes the jobs of `finally`.
     forced       boolean NOT NULL DEFAULT false,
     -- Whether its deadline passed before its tasks had ended; it is cancelled, too, and fails.

@@ -11,14 +11,15 @@ DECLARE
     _last_cancelled bigint;
     _is_over boolean;
 BEGIN
-    SELECT s.operation, s.priority, r.last,
-           CASE WHEN r.forced OR r.finally_from IS NULL THEN r.last ELSE r.finally_from - 1 END
-    INTO _operation, _priority, _last, _last_cancelled
-    FROM workron.bulk_update s JOIN workron.run r ON r.id = s.run
-    WHERE s.run = _run FOR UPDATE OF s;
+    SELECT operation, priority INTO _operation, _priority
+    FROM workron.bulk_update WHERE run = _run FOR UPDATE;
     IF NOT FOUND THEN
         RETURN true;
     END IF;
+    -- Read only now: the request that this waited for may have changed the run.
+    SELECT last, CASE WHEN forced OR finally_from IS NULL THEN last ELSE finally_from - 1 END
+    INTO _last, _last_cancelled
+    FROM workron.run WHERE id = _run;
     CASE _operation
         WHEN 'cancel' THEN
             PERFORM workron.bulk_cancel(_run, _last_cancelled, _limit);

@@ -1,7 +1,7 @@
 -- cancel: request the cancellation of a run; `bulk_update_step` carries it out. Repeating it
 -- succeeds. Jobs of `finally` are cancelled by force only; a suspension does not keep them.
 WITH asked AS (
-    UPDATE workron.run SET cancelled = true, suspended = false, forced = forced OR $2
+    UPDATE workron.run SET cancelled = true, cancel_requested = true, suspended = false, forced = forced OR $2
     WHERE id = $1 AND (cancelled OR NOT EXISTS (SELECT 1 FROM workron.done WHERE job = $1))
     RETURNING id
 )

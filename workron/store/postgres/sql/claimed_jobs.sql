@@ -13,7 +13,7 @@ AS $$
     WITH held AS MATERIALIZED (
         SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence, r.namespace, r.name AS run,
                j.name, j.index, j.item, s.body, c.priority,
-               -- The job after the run is the group of its tasks, if there are jobs of `finally`.
+               -- The job after the run is the group of its tasks, in a workflow with `finally`.
                CASE WHEN c.job >= r.finally_from
                     THEN (SELECT d.state FROM workron.done d WHERE d.job = r.id + 1) END AS run_state,
                -- Few jobs have inputs, and building them costs more than the rest of the query. Not

@@ -4,6 +4,6 @@ LANGUAGE sql STABLE
 AS $$
     SELECT j.id
     FROM workron.run r JOIN workron.job j ON j.id BETWEEN r.id + 1 AND r.last
-    WHERE r.id = _run AND j.name = _name AND j.index IS NOT DISTINCT FROM _index
+    WHERE r.id = _run AND j.kind <> 'Tasks' AND j.name = _name AND j.index IS NOT DISTINCT FROM _index
     LIMIT 1
 $$;

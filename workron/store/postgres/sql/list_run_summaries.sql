@@ -11,7 +11,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 AS $$
-    SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, r.cancelled, c.commands,
+    SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, r.cancel_requested, c.commands,
            CASE WHEN h.finished_at IS NOT NULL THEN c.commands
                 ELSE (SELECT count(*) FROM workron.done q WHERE q.job BETWEEN r.id AND r.last)
                      - (SELECT count(*) FROM workron.job g JOIN workron.done q ON q.job = g.id

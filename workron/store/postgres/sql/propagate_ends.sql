@@ -44,7 +44,7 @@ BEGIN
     ) updates CROSS JOIN LATERAL (SELECT wide FROM workron.waiting WHERE job = updates.job OFFSET 0) w;
 
     IF 5 = ANY (_verdicts) THEN
-        PERFORM workron.stop_failed_runs(_jobs, _verdicts);
+        PERFORM workron.record_failed_runs(_jobs, _verdicts);
     END IF;
 
     IF _narrow IS NOT NULL THEN

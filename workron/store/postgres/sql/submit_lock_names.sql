@@ -3,7 +3,8 @@
 -- Both sides of an external dependency lock its name, so neither can miss the other.
 CREATE OR REPLACE FUNCTION workron.submit_lock_names(_runs jsonb, _awaited jsonb)
 RETURNS TABLE (number bigint, known bigint, known_suspended boolean, unfinished bigint,
-               digest text, unfinished_suspended boolean, now timestamptz, transaction xid8)
+               digest text, unfinished_suspended boolean,
+               unfinished_cancelled boolean, now timestamptz, transaction xid8)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -21,7 +22,8 @@ BEGIN
     FOR UPDATE; -- guard: name
 
     RETURN QUERY
-    SELECT s.number, known.id, known.suspended, named.id, named.digest, named.suspended, workron.now(),
+    SELECT s.number, known.id, known.suspended, named.id, named.digest, named.suspended,
+           named.cancelled, workron.now(),
            pg_current_xact_id()
     FROM ROWS FROM (jsonb_to_recordset(_runs) AS (namespace text, kind text, name text, uid uuid))
          WITH ORDINALITY AS s(namespace, kind, name, uid, number)

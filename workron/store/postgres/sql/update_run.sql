@@ -16,20 +16,22 @@ BEGIN
         RETURN false;
     END IF;
     UPDATE workron.run SET generation = _generation WHERE id = _run;
-    -- A cancelled run can still be forced.
-    IF _old.cancelled AND (_old.forced OR NOT _forced)
-       OR EXISTS (SELECT 1 FROM workron.done WHERE job = _run) THEN
+    IF EXISTS (SELECT 1 FROM workron.done WHERE job = _run) THEN
         RETURN false;
     END IF;
-    _operation := CASE WHEN _cancelled OR _forced THEN 'cancel'
-                  WHEN _suspended AND NOT _old.suspended THEN 'suspend'
-                  WHEN _old.suspended AND NOT _suspended THEN 'resume' END;
+    _operation := CASE WHEN _forced AND NOT _old.forced OR _cancelled AND NOT _old.cancelled THEN 'cancel'
+                       WHEN _old.cancelled THEN NULL
+                       WHEN _suspended AND NOT _old.suspended THEN 'suspend'
+                       WHEN _old.suspended AND NOT _suspended THEN 'resume' END;
     IF _operation IS NULL AND _priority = _old.priority THEN
         RETURN false;
     END IF;
     UPDATE workron.run
-    SET cancelled = _cancelled OR _forced, forced = _forced,
-        suspended = _suspended AND NOT _cancelled AND NOT _forced, priority = _priority
+    SET cancelled = _old.cancelled OR _cancelled OR _forced,
+        cancel_requested = _old.cancel_requested OR _cancelled OR _forced,
+        forced = _old.forced OR _forced,
+        suspended = _suspended AND NOT (_old.cancelled OR _cancelled OR _forced),
+        priority = _priority
     WHERE id = _run;
     INSERT INTO workron.bulk_update AS s (run, operation, priority)
     VALUES (_run, _operation, CASE WHEN _priority <> _old.priority THEN _priority END)

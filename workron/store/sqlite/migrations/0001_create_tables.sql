@@ -45,6 +45,8 @@ CREATE TABLE run (
     finally_from INTEGER,
     -- Whether the first failure cancels the jobs that have not ended.
     fail_fast    INTEGER NOT NULL DEFAULT 0,
+    -- Whether it was cancelled by a request, and not by its deadline or `failFast`.
+    cancel_requested INTEGER NOT NULL DEFAULT 0,
     -- Whether its cancellation includes the jobs of `finally`.
     forced       INTEGER NOT NULL DEFAULT 0,
     -- Whether its deadline passed before its tasks had ended; it is cancelled, too, and fails.

@@ -5,7 +5,7 @@
 -- name: update_run
 -- From here on nothing of the run becomes ready, except jobs of `finally`, which are cancelled by force
 -- only. Repeating it succeeds.
-UPDATE run SET cancelled = 1, suspended = 0, forced = max(forced, :force)
+UPDATE run SET cancelled = 1, cancel_requested = 1, suspended = 0, forced = max(forced, :force)
 WHERE id = :run AND (cancelled OR NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run))
 
 -- name: signal_running

@@ -51,8 +51,8 @@ SELECT new_claim.job, new_claim.worker, claim.value, new_claim.pool, new_claim.p
 FROM json_each(:claims) AS claim CROSS JOIN temp.new_claim ON new_claim.number = claim.key + 1
 
 -- name: claimed_jobs
--- What a worker needs to run the jobs. The job after the run is the group of its tasks, if there are
--- jobs of `finally`.
+-- What a worker needs to run the jobs. The job after the run is the group of its tasks, in a workflow with
+-- `finally`.
 SELECT new_claim.number, new_claim.job, new_claim.attempt, new_claim.failures, new_claim.losses, new_claim.fence,
        run.namespace, run.name AS run, job.name, job."index", job.item, job.spec,
        job.feeds_inputs,

@@ -10,7 +10,7 @@ SELECT job FROM deadline WHERE due <= :now ORDER BY due, job LIMIT :limit
 
 -- name: expire_runs
 -- A run whose tasks have ended keeps its verdict, and so does one that was cancelled before. The job
--- after the run is the group of its tasks, if there are jobs of `finally`.
+-- after the run is the group of its tasks, in a workflow with `finally`.
 UPDATE run SET expired = 1, cancelled = 1, suspended = 0
 WHERE id IN (SELECT job FROM temp.selected_job) AND kind = 'Workflow' AND NOT cancelled
   AND NOT EXISTS (SELECT 1 FROM done

@@ -7,7 +7,7 @@ WITH listed AS (
     FROM run WHERE :namespace IS NULL OR run.namespace = :namespace
 )
 SELECT listed.last AS last_job, listed.uid, listed.namespace, listed.digest, listed.submitted_at,
-       listed.metadata, listed.cancelled AS is_cancelled, listed.commands, job_view.*,
+       listed.metadata, listed.cancel_requested AS is_cancelled, listed.commands, job_view.*,
        CASE WHEN job_view.finished_at IS NOT NULL THEN listed.commands
             ELSE (SELECT count(*) FROM done WHERE done.job BETWEEN listed.id AND listed.last)
                  - (SELECT count(*) FROM job INDEXED BY job_group

@@ -1,3 +1,3 @@
 -- list_runs: list runs, newest first; a null namespace means all.
-SELECT *, id AS run, last AS last_job, cancelled AS is_cancelled FROM run
+SELECT *, id AS run, last AS last_job, cancel_requested AS is_cancelled FROM run
 WHERE :namespace IS NULL OR namespace = :namespace ORDER BY id DESC

@@ -9,7 +9,7 @@ SELECT id, suspended FROM run WHERE uid = :uid
 
 -- name: unfinished
 -- The newest run of the name, if it has not ended.
-SELECT run.id, run.digest, run.suspended
+SELECT run.id, run.digest, run.suspended, run.cancelled
 FROM name JOIN run ON run.id = name.run
 WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
   AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = run.id)

@@ -6,11 +6,12 @@
 UPDATE run SET generation = :generation WHERE id = :run AND generation < :generation
 
 -- name: current
--- The current fields; an ended run does not change, and a cancelled run can only be forced.
-SELECT suspended, priority FROM run
-WHERE id = :run AND (NOT cancelled OR :forced AND NOT forced)
-  AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
+-- The current fields; an ended run does not change.
+SELECT suspended, cancelled, forced, priority FROM run
+WHERE id = :run AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
 
 -- name: set_fields
 -- From here on jobs that become ready follow it.
-UPDATE run SET cancelled = :cancelled, forced = :forced, suspended = :suspended, priority = :priority WHERE id = :run
+UPDATE run SET cancelled = :cancelled, cancel_requested = max(cancel_requested, :requested),
+               forced = :forced, suspended = :suspended, priority = :priority
+WHERE id = :run

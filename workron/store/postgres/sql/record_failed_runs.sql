@@ -1,8 +1,8 @@
--- stop_failed_runs: record the runs with `failFast` in which a task has failed; `cancel_failed_runs`
+-- record_failed_runs: record the runs with `failFast` in which a task has failed; `cancel_failed_runs`
 -- cancels them.
 -- `_groups` are those with an end that `_verdicts` evaluates; verdict 5 is FAILED. An array that may
 -- have failed elements counts when it has ended, and `finally` does not count.
-CREATE OR REPLACE FUNCTION workron.stop_failed_runs(_groups bigint[], _verdicts smallint[]) RETURNS void
+CREATE OR REPLACE FUNCTION workron.record_failed_runs(_groups bigint[], _verdicts smallint[]) RETURNS void
 LANGUAGE sql
 AS $$
     INSERT INTO workron.failed_run (run)
