@@ -60,7 +60,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, CommandEntry]]] = {
         "logs": CommandEntry("logs", "Print the output of a job."),
         "output": CommandEntry("logs", "Another name of logs.", "logs"),
         "wait": CommandEntry("manage", "Wait until jobs and workflows have ended."),
-        "cancel": CommandEntry("manage", "Cancel queued jobs and stop running ones."),
+        "cancel": CommandEntry("control", "Cancel queued jobs and stop running ones."),
         "suspend": CommandEntry("control", "Let running jobs finish, and start no new ones."),
         "resume": CommandEntry("control", "Resume what was suspended."),
         "delete": CommandEntry("control", "Delete ended jobs and workflows."),

@@ -1,4 +1,4 @@
-"""The commands that change whole runs: suspend, resume and delete.
+"""The commands that change whole runs: cancel, suspend, resume and delete.
 
 All names are looked up before the first run is changed. Runs that cannot be changed are reported at
 the end, after the others were changed.
@@ -7,7 +7,8 @@ the end, after the others were changed.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
     from workron.cli.object_ref import ObjectReference
     from workron.store.api import Store
     from workron.store.types import RunRow
+
+
+def cancel(
+    names: object_ref.RunArguments,
+    store: options.Store,
+    namespace: options.Namespace = "default",
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also cancel the tasks of `finally`.")
+    ] = False,
+) -> None:
+    """Cancel jobs and workflows: cancels queued jobs and stops running ones.
+
+    Tasks of `finally` run nevertheless; a second cancel stops these, too.
+    """
+    asyncio.run(_change(store, namespace, names, functools.partial(_cancel, force=force)))
 
 
 def suspend(
@@ -46,6 +63,11 @@ def delete(
     custom resource. If it is interrupted, the rest can be deleted by the id of the run.
     """
     asyncio.run(_change(store, namespace, names, _delete))
+
+
+async def _cancel(store: Store, run: RunRow, *, force: bool) -> str:
+    await submit.cancel(store, run, force=force)
+    return "cancelled"
 
 
 async def _suspend(store: Store, run: RunRow) -> str:

@@ -1,4 +1,4 @@
-"""The commands wait, cancel and migrate. `wait` retries while the store does not answer."""
+"""The commands wait and migrate. `wait` retries while the store does not answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from workron.cli import (
 )
 from workron.core import errors
 from workron.scheduling import job_view
-from workron.scheduling import submit as scheduling_submit
 from workron.scheduling import wait as scheduling_wait
 from workron.store import connect
 
@@ -107,40 +106,6 @@ def _print_states(
     for run, row in zip(runs, rows, strict=True):
         why = allowed.get(row.job) or formatting.reason(row)
         typer.echo(f"{run.kind.lower()}/{run.name} {row.state}" + (f": {why}" if why else ""))
-
-
-def cancel(
-    names: object_ref.RunArguments,
-    store: options.Store,
-    namespace: options.Namespace = "default",
-    *,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also cancel the tasks of `finally`.")
-    ] = False,
-) -> None:
-    """Cancel jobs and workflows: cancels queued jobs and stops running ones.
-
-    Tasks of `finally` run nevertheless; a second cancel stops these, too.
-    """
-    asyncio.run(_cancel(store, namespace, names, force=force))
-
-
-async def _cancel(
-    url: str, namespace: str, wanted: Sequence[ObjectReference], *, force: bool
-) -> None:
-    """Cancel all that can be cancelled, then report the others together."""
-    refused: list[str] = []
-    async with stores.opened(url) as store:
-        runs = [await object_ref.find_run(store, namespace, one) for one in wanted]
-        for run in runs:
-            try:
-                await scheduling_submit.cancel(store, run, force=force)
-            except errors.StateError as error:
-                refused.append(str(error))
-            else:
-                typer.echo(f"{run.kind.lower()}/{run.name} cancelled")
-    if refused:
-        raise errors.StateError("\n".join(refused))
 
 
 def migrate(
