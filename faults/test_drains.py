@@ -8,6 +8,7 @@ import pytest
 from faults import processes
 from faults.harness import FaultHarness, now
 from faults.proxy import Proxy
+from workron.cli import exit_codes
 
 _GRACE_SECONDS = 2
 _LEASE_SECONDS = 60.0
@@ -68,7 +69,7 @@ def test_worker_exits_in_time_and_logs_its_claims_when_it_holds_some(
         (harness.folder / "go").touch()
         harness.await_death(command, 10)
     since = now()
-    assert worker.end() == 1
+    assert worker.end() == exit_codes.STORE
     assert now() - since < _GRACE_SECONDS + _PROMISE_SECONDS + _SPARE_SECONDS
     assert not processes.is_alive(command.pid)
     lines = _lines(worker.log.read_text())
