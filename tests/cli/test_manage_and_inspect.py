@@ -108,11 +108,8 @@ def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
     assert call("wait", "hello", "--store", url).out == "job/hello Cancelled\n"
 
 
-@pytest.mark.parametrize("second", [(), ("--force",)])
-def test_finally_is_cancelled_by_a_second_cancel_or_by_force(
-    call: Call, tmp_path: pathlib.Path, url: str, second: tuple[str, ...]
-) -> None:
-    flow = tmp_path / "flow.yaml"
+def _submit_finally(call: Call, folder: pathlib.Path, url: str) -> None:
+    flow = folder / "flow.yaml"
     flow.write_text("""
 apiVersion: workron.dev/v1alpha1
 kind: Workflow
@@ -122,6 +119,13 @@ spec:
   finally: [{name: z, command: "true"}]
 """)
     call("submit", flow, "--store", url)
+
+
+@pytest.mark.parametrize("second", [(), ("--force",)])
+def test_finally_is_cancelled_by_a_second_cancel_or_by_force(
+    call: Call, tmp_path: pathlib.Path, url: str, second: tuple[str, ...]
+) -> None:
+    _submit_finally(call, tmp_path, url)
     if not second:
         call("cancel", "flow", "--store", url)
         shown = call("describe", "flow/z", "--store", url).out
@@ -134,16 +138,7 @@ spec:
 def test_waiting_task_of_finally_says_what_it_waits_for(
     call: Call, tmp_path: pathlib.Path, url: str
 ) -> None:
-    flow = tmp_path / "flow.yaml"
-    flow.write_text("""
-apiVersion: workron.dev/v1alpha1
-kind: Workflow
-metadata: {name: flow}
-spec:
-  tasks: [{name: a, command: "true"}]
-  finally: [{name: z, command: "true"}]
-""")
-    call("submit", flow, "--store", url)
+    _submit_finally(call, tmp_path, url)
     shown = call("describe", "flow/z", "--store", url).out
     assert "starts when all tasks of the workflow have ended (finally)" in shown
 

@@ -619,10 +619,12 @@ def test_wrong_dependencies_on_other_runs_are_rejected(
     assert caught.value.path == ("spec", *path)
 
 
-def test_large_array_cannot_depend_on_another_run() -> None:
+def test_dependencies_on_other_runs_are_limited_with_each_element_counted() -> None:
     outside = [{"name": "x", "kind": "Job"}]
-    with pytest.raises(errors.GraphError, match="at most 1,000 can depend on Job 'x'"):
-        workflow({"name": "a", "count": 1001, "dependsOn": outside})
+    most = {"name": "a", "count": 10_000, "dependsOn": outside}
+    assert len(workflow(most).external) == 10_000
+    with pytest.raises(errors.GraphError, match=r"more than 10,000 times.* the last one 'b'"):
+        workflow(most, {"name": "b", "dependsOn": outside})
 
 
 def test_finally_cannot_depend_on_another_run() -> None:

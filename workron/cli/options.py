@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
@@ -101,6 +102,16 @@ Output = Annotated[
 Slots = Annotated[
     int | None,
     typer.Option(min=1, max=1000, help="Commands that run at once; default: number of CPUs."),
+]
+EnvFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--env-file",
+        metavar="FILE",
+        help="Pass the variables of this file, with lines NAME=VALUE, to all commands; the store"
+        " does not keep their values.",
+        show_default=False,
+    ),
 ]
 Log = Annotated[
     LogFormat | None,

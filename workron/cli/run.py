@@ -114,15 +114,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     output_dir: Annotated[
         Path | None, typer.Option(help="Write the output of each job to a file in this folder.")
     ] = None,
-    env_file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Pass the variables of this file, with lines NAME=VALUE, to all commands; the"
-            " store does not keep their values.",
-            show_default=False,
-        ),
-    ] = None,
+    env_file: options.EnvFiles = None,
     output: options.Output = OutputFormat.TABLE,
     logs: Annotated[
         bool, typer.Option("--logs", help="Print the output of all jobs as it comes.")

@@ -1,24 +1,19 @@
 """From a Job or Workflow to the flat plan that is stored.
 
-The run has offset 0. The tasks follow in topological order, an array as its group and then its
-elements. A task waits for another task as a whole: for the end of its command, or of the group
-of an array, which ends when all its elements have. So only the elements of the downstream task
-need an edge each; with `each`, every pair of elements has one.
+The run has offset 0, and `task_layout` places the jobs of its tasks behind it.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core import errors, formats, graph
+from workron.core import errors, formats, task_layout
 from workron.core.jobspec import MAX_ENV_VARS, Overlap
 from workron.core.plan import (
     TASKS_NAME,
     TASKS_OFFSET,
-    Edge,
     ExternalDependency,
     Identity,
     Kind,
@@ -31,22 +26,17 @@ from workron.core.verdict import Condition
 from workron.core.workflow_specs import WorkflowSpecs, job_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, EnvVar, Job
-    from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
+    from workron.core.model.workflow import Task, Workflow, WorkflowSpec
+    from workron.core.task_layout import Place, Section
 
-
-MAX_EDGES: Final = 2_000_000
-"""Edges of one workflow: each element of an array has one for each task that it waits for."""
 
 MAX_ENV_CHARACTERS: Final = 64_000_000
 """Of the variables of a workflow in all its tasks: each task stores them."""
-
-MAX_EXTERNAL: Final = 1_000
-"""Elements of an array that can depend on another run: each is looked up by name."""
 
 _CACHED_TERMS: Final = 64
 
@@ -82,9 +72,9 @@ def plan_workflow(workflow: Workflow, uid: UUID, *, has_caller: bool = False) ->
     identity, spec = _identity(workflow, uid), workflow.spec
     tasks = spec.resolved_tasks()
     try:
-        sections = _sections(spec, tasks)
-        edges = [edge for section in sections for edge in _edges(section)]
-        external = [one for section in sections for one in _external(identity, section)]
+        sections = task_layout.place_tasks(spec, tasks)
+        edges = [edge for section in sections for edge in task_layout.edges(section)]
+        external = list(task_layout.external_dependencies(identity, sections))
     except errors.GraphError as error:
         message = f"Workflow {identity.name!r}: {error}"
         raise errors.GraphError(message, "spec", *error.path) from None
@@ -170,207 +160,7 @@ def _plan(resource: Job | Workflow, identity: Identity, **jobs: Any) -> Plan:
     )
 
 
-@dataclass(slots=True)
-class _Place:
-    """The place of a task in a plan; `offset` is that of its command or group."""
-
-    task: Task
-    at: int
-    """Position in its field of the manifest."""
-    spec: int
-    offset: int
-    commands: range
-    is_array: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """The tasks of one field, `tasks` or `finally`, in topological order."""
-
-    field: str
-    first: int
-    """Offset of its first job."""
-    places: Mapping[str, _Place]
-    is_last: bool
-    """Whether it is `finally`."""
-
-
-def _sections(spec: WorkflowSpec, tasks: Sequence[Task]) -> list[_Section]:
-    count = len(spec.tasks)
-    _check_edge_count("tasks", tasks[:count])
-    if not spec.finally_:
-        return [_section("tasks", tasks, 1, 1)]
-    last = tasks[count:]
-    _check_edge_count("finally", last)
-    _check_independence(tasks[:count], last)
-    _check_deadlines(last)
-    first = _section("tasks", tasks[:count], TASKS_OFFSET + 1, 1)
-    end = max(place.commands.stop for place in first.places.values())
-    return [first, _section("finally", last, end, count + 1)]
-
-
-def _section(field: str, tasks: Sequence[Task], offset: int, spec: int) -> _Section:
-    """Place the tasks from this offset on; their specs have the numbers from `spec` on."""
-    try:
-        order = graph.check([task.name for task in tasks], list(map(_upstream_tasks, tasks)), field)
-    except errors.GraphError as error:
-        raise errors.GraphError(str(error), *_written_path(tasks, error.path)) from None
-    places: dict[str, _Place] = {}
-    section = _Section(field, offset, places, is_last=field == "finally")
-    for at in order:
-        task = tasks[at]
-        is_array = task.is_array
-        first = offset + is_array
-        last = first + (task.size if is_array else 1)
-        places[task.name] = _Place(task, at, spec + at, offset, range(first, last), is_array)
-        offset = last
-    return section
-
-
-def _upstream_tasks(task: Task) -> list[str]:
-    return [up.name for up in task.depends_on if up.kind is None]
-
-
-def _written_path(tasks: Sequence[Task], path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the path in the manifest of what `graph` has found among the upstream tasks."""
-    match path:
-        case (field, at, name, which):
-            ups = enumerate(tasks[at].depends_on)
-            return field, at, name, [number for number, up in ups if up.kind is None][which]
-        case _:
-            return path
-
-
-def _external(identity: Identity, section: _Section) -> Iterator[ExternalDependency]:
-    """Return the dependencies on other runs, one for each element of an array."""
-    for place in section.places.values():
-        for which, up in enumerate(place.task.depends_on):
-            if up.kind is not None:
-                _check_external(identity, section, place, which)
-                for command in place.commands:
-                    yield ExternalDependency(command, up.kind, up.name, up.when)
-
-
-def _check_external(identity: Identity, section: _Section, place: _Place, which: int) -> None:
-    task, up = place.task, place.task.depends_on[which]
-    path = section.field, place.at, "dependsOn", which
-    if section.is_last:
-        raise errors.GraphError(
-            f"task {task.name!r} of `finally` depends on {up.kind} {up.name!r}; tasks of `finally`"
-            " start when all other tasks have ended: remove that dependency",
-            *path,
-        )
-    if up.each:
-        raise errors.GraphError(
-            f"task {task.name!r} depends on each of {up.kind} {up.name!r}, which is not an array of"
-            " this workflow; remove `each`",
-            *(*path, "each"),
-        )
-    if (up.kind, up.name) == (identity.kind, identity.name):
-        raise errors.GraphError(
-            f"task {task.name!r} depends on its own workflow; remove that dependency", *path
-        )
-    if task.size > MAX_EXTERNAL:
-        raise errors.GraphError(
-            f"task {task.name!r} has {task.size:,} elements; at most {MAX_EXTERNAL:,} can depend on"
-            f" {up.kind} {up.name!r}: let it depend on a task that depends on that",
-            *path,
-        )
-    if any((up.kind, up.name) == (one.kind, one.name) for one in task.depends_on[:which]):
-        raise errors.GraphError(
-            f"task {task.name!r} names {up.kind} {up.name!r} twice under dependsOn; name each"
-            " upstream once",
-            *path,
-        )
-
-
-def _check_independence(tasks: Sequence[Task], last: Sequence[Task]) -> None:
-    """Refuse names and dependencies that `tasks` and `finally` share."""
-    names = {task.name for task in tasks}
-    last_names = {task.name for task in last}
-    for at, task in enumerate(last):
-        if task.name in names:
-            raise errors.GraphError(
-                f"a task and a task of `finally` are named {task.name!r}; give one another name",
-                *("finally", at, "name"),
-            )
-    for field, some, others in (("tasks", tasks, last_names), ("finally", last, names)):
-        for at, task in enumerate(some):
-            for which, up in enumerate(task.depends_on):
-                if up.kind is None and up.name in others:
-                    raise _mixed(field, at, which, task.name, up.name)
-
-
-def _check_deadlines(last: Sequence[Task]) -> None:
-    for at, task in enumerate(last):
-        if task.deadline is not None:
-            raise errors.GraphError(
-                f"task {task.name!r} of `finally` has a deadline, which counts from the submission;"
-                " use timeout",
-                *("finally", at, "deadline"),
-            )
-
-
-def _mixed(field: str, at: int, which: int, name: str, upstream: str) -> errors.GraphError:
-    who = f"{name!r} of `finally`" if field == "finally" else f"{name!r}"
-    other = f"task {upstream!r}" if field == "finally" else f"{upstream!r} of `finally`"
-    return errors.GraphError(
-        f"task {who} depends on {other}; tasks of `finally` start when all other tasks have ended:"
-        " remove that dependency",
-        *(field, at, "dependsOn", which),
-    )
-
-
-def _check_edge_count(field: str, tasks: Sequence[Task]) -> None:
-    total = sum(_edge_count(task) for task in tasks if task.depends_on)
-    if total <= MAX_EDGES:
-        return
-    widest = max(tasks, key=_edge_count)
-    raise errors.GraphError(
-        f"its dependencies are {total:,} edges; at most {MAX_EDGES:,} are allowed."
-        f" {widest.name!r} has the most, {widest.size:,} x {len(widest.depends_on):,}:"
-        " let it depend on one task that depends on the others",
-        *(field, tasks.index(widest), "dependsOn"),
-    )
-
-
-def _edge_count(task: Task) -> int:
-    return task.size * len(task.depends_on)
-
-
-def _edges(section: _Section) -> Iterator[Edge]:
-    for place in section.places.values():
-        upstreams = place.task.depends_on
-        for which, up in enumerate(upstreams):
-            if up.kind is None:
-                sources = _sources(section, place, up, which)
-                yield from map(Edge, sources, place.commands, itertools.repeat(up.when))
-        if section.is_last and not upstreams:
-            for command in place.commands:
-                yield Edge(TASKS_OFFSET, command, Condition.FINISHED)
-
-
-def _sources(section: _Section, place: _Place, up: TaskDependency, which: int) -> Iterable[int]:
-    upstream = section.places[up.name]
-    if not up.each:
-        return itertools.repeat(upstream.offset)
-    task = place.task
-    if not (task.is_array and upstream.task.is_array and task.size == upstream.task.size):
-        raise errors.GraphError(
-            f"task {task.name!r} depends on each of {up.name!r}, which pairs two arrays of one"
-            f" length; but {_extent(task)} and {_extent(upstream.task)}",
-            *(section.field, place.at, "dependsOn", which, "each"),
-        )
-    return upstream.commands
-
-
-def _extent(task: Task) -> str:
-    if not task.is_array:
-        return f"{task.name!r} is not an array"
-    return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
-
-
-def _nodes(name: str, sections: Sequence[_Section]) -> list[PlannedJob]:
+def _nodes(name: str, sections: Sequence[Section]) -> list[PlannedJob]:
     tasks, *last = sections
     if not last:
         nodes = [PlannedJob(Kind.WORKFLOW, name, 0, upstreams=len(tasks.places))]
@@ -384,7 +174,7 @@ def _nodes(name: str, sections: Sequence[_Section]) -> list[PlannedJob]:
     return nodes
 
 
-def _section_nodes(section: _Section, group: int) -> list[PlannedJob]:
+def _section_nodes(section: Section, group: int) -> list[PlannedJob]:
     # A first task of `finally` waits for the group of the tasks.
     least = int(section.is_last)
     job, plain, allowed = Kind.JOB, Condition.TASK, Condition.ALLOWED_TASK
@@ -404,7 +194,7 @@ def _section_nodes(section: _Section, group: int) -> list[PlannedJob]:
     return nodes
 
 
-def _array(place: _Place, group: int, condition: Condition, waits_for: int) -> Iterator[PlannedJob]:
+def _array(place: Place, group: int, condition: Condition, waits_for: int) -> Iterator[PlannedJob]:
     task, name, spec = place.task, place.task.name, place.spec
     group_id, member, has_inputs = place.offset, Condition.MEMBER, bool(task.depends_on)
     yield PlannedJob(Kind.ARRAY, name, spec, None, None, group, condition, task.size)

@@ -22,6 +22,13 @@ def flow(last: plans.Task | None = None, /, **about: Any) -> Plan:
     return plans.dag("flow", {"last": {"z": last or task()}, **about}, a=task(), b=task("a"))
 
 
+async def run_tasks(harness: Harness, worker: Worker) -> None:
+    """Let the tasks `a` and `b` succeed."""
+    for _ in range(2):
+        await worker.end(await worker.claim_one())
+    await harness.propagate_all()
+
+
 async def claim_and_end(worker: Worker) -> list[str]:
     """Claim all that is ready, end it as succeeded, and return the names."""
     claimed = await worker.claim(9)
@@ -64,9 +71,7 @@ async def test_finally_runs_when_a_task_fails_and_the_run_fails(
 
 async def test_run_fails_when_a_task_of_finally_fails(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(flow())
-    for _ in range(2):
-        await worker.end(await worker.claim_one())
-    await harness.propagate_all()
+    await run_tasks(harness, worker)
     await worker.end(await worker.claim_one(), Outcome.FAILED)
     await harness.propagate_all()
     assert await harness.state(run) == "Failed/MemberFailed"
@@ -76,9 +81,7 @@ async def test_run_succeeds_when_a_failure_of_finally_is_allowed(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(flow(task(allow_failure=True)))
-    for _ in range(2):
-        await worker.end(await worker.claim_one())
-    await harness.propagate_all()
+    await run_tasks(harness, worker)
     await worker.end(await worker.claim_one(), Outcome.FAILED)
     await harness.propagate_all()
     assert await harness.state(run) == "Succeeded"
@@ -161,9 +164,7 @@ async def test_suspended_finally_goes_on_when_the_run_is_cancelled(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(flow())
-    for _ in range(2):
-        await worker.end(await worker.claim_one())
-    await harness.propagate_all()
+    await run_tasks(harness, worker)
     last = await worker.claim_one()
     assert await harness.store.suspend(run)
     await worker.release(last)
@@ -210,9 +211,7 @@ async def test_deadline_has_no_effect_when_the_tasks_have_ended(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(flow(deadline_seconds=60))
-    for _ in range(2):
-        await worker.end(await worker.claim_one())
-    await harness.propagate_all()
+    await run_tasks(harness, worker)
     last = await worker.claim_one()
     await harness.advance(timedelta(seconds=61))
     await harness.expire()
